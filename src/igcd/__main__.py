@@ -1,0 +1,5 @@
+"""`python -m igcd`."""
+
+from igcd.cli import main
+
+main()
