@@ -1,0 +1,1 @@
+"""Pixels and metadata in: one small module per source, one `ImageSet` face for all."""

@@ -1,0 +1,56 @@
+"""Stanford Cars: 8,144 + 8,041 photographs of cars, 196 models (Krause et al., 2013)."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy.io import loadmat
+
+from igcd.data.dataset import Dataset
+from igcd.data.files import first_existing
+from igcd.data.ordering import listed
+from igcd.errors import IgcdError
+
+META = "cars_meta.mat"
+ANNOTATIONS = {"cars_train": "cars_train_annos.mat", "cars_test": "cars_test_annos_withlabels.mat"}
+DEVKITS = ("", "devkit", "car_devkit/devkit")
+
+
+def load(root: Path) -> Dataset:
+    """The images in `cars_train/` and `cars_test/` with the annotations of the devkit, all below `root`."""
+    found = {name: _find(root, name) for name in (META, *ANNOTATIONS.values())}
+    missing = [name for name, path in found.items() if path is None]
+    missing += [f"{folder}/" for folder in ANNOTATIONS if not (root / folder).is_dir()]
+    if missing:
+        raise IgcdError(
+            f"Stanford Cars expects cars_train/ and cars_test/ in {root} and {', '.join(found)} there or in devkit/, "
+            f"missing: {', '.join(missing)}; unpack cars_train.tgz, cars_test.tgz and car_devkit.tgz and add the test "
+            "labels"
+        )
+    names = [str(name) for name in np.atleast_1d(_read(found[META], "class_names"))]
+    rows = []
+    for folder, file_name in ANNOTATIONS.items():
+        annotations = np.atleast_1d(_read(found[file_name], "annotations"))
+        fields = annotations.dtype.names or ()
+        if "class" not in fields or "fname" not in fields:
+            raise IgcdError(
+                f"{found[file_name]} must hold annotations with the fields fname and class, got "
+                f"{', '.join(fields) or 'none'}; the test file must be the one with labels"
+            )
+        for annotation in annotations:
+            number = int(annotation["class"])
+            if not 1 <= number <= len(names):
+                raise IgcdError(f"{found[file_name]}: classes must be 1 to {len(names)}, got {number}; get it anew")
+            rows.append((f"{folder}/{annotation['fname']}", number - 1, folder == "cars_test"))
+    return listed("cars", root, rows, names)
+
+
+def _find(root: Path, name: str) -> Path | None:
+    return first_existing(root / devkit / name for devkit in DEVKITS)
+
+
+def _read(path: Path | None, variable: str) -> Any:  # noqa: ANN401 (MATLAB tells no types)
+    try:
+        return loadmat(str(path), squeeze_me=True, variable_names=[variable])[variable]
+    except Exception as error:  # scipy raises whatever a damaged file leads it to
+        raise IgcdError(f"{path} must be a MATLAB file with `{variable}` ({error}); get it anew") from None
