@@ -1,0 +1,1 @@
+"""The maths: arrays or tensors in, arrays or tensors out, no state."""

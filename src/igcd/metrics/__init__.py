@@ -1,0 +1,1 @@
+"""Scores: accuracy by group, forgetting and discovery, category count, identity stability."""
