@@ -1,0 +1,1 @@
+"""What is kept of the past: the support set S and the replay buffer R."""

@@ -1,0 +1,167 @@
+import itertools
+
+import pytest
+import torch
+
+from igcd.errors import IgcdError
+from igcd.functional.density import find_density_peaks
+from igcd.functional.neighbors import neighbor_graph
+from igcd.functional.novelty import calibrate_margin, choose_margin, fit_projection, is_novel, match_known
+
+
+def slow_match(peaks, features, categories, n_closest):
+    found = []
+    for peak in peaks:
+        scores = {}
+        for category in sorted(set(categories.tolist())):
+            cosines = sorted(
+                (
+                    float(peak @ feature / (peak.norm() * feature.norm()))
+                    for feature, c in zip(features, categories.tolist(), strict=True)
+                    if c == category
+                ),
+                reverse=True,
+            )[:n_closest]
+            scores[category] = sum(cosines) / len(cosines)
+        best = max(scores, key=lambda category: (scores[category], -category))
+        found.append((best, scores[best]))
+    return found
+
+
+def test_match_equals_slow_twin():
+    generator = torch.Generator().manual_seed(0)
+    peaks = torch.randn(9, 4, generator=generator, dtype=torch.float64)
+    features = torch.randn(40, 4, generator=generator, dtype=torch.float64)
+    categories = torch.randint(10, 17, (40,), generator=generator)
+    categories[0] = 99  # a category of one image
+    match = match_known(peaks, features, categories, n_closest=5)
+    expected = slow_match(peaks, features, categories, 5)
+    assert match.category.tolist() == [category for category, _ in expected]
+    assert match.similarity.tolist() == pytest.approx([similarity for _, similarity in expected])
+
+
+def test_projection_equals_singular_vectors():
+    generator = torch.Generator().manual_seed(1)
+    features = torch.randn(50, 6, generator=generator, dtype=torch.float64) * torch.tensor([9.0, 1, 5, 0.1, 3, 2]) + 4
+    projection = fit_projection(features, n_components=3)
+    centered = features - features.mean(0)
+    _, _, right = torch.linalg.svd(centered)
+    torch.testing.assert_close(projection.components.abs(), right[:3].abs())
+    torch.testing.assert_close(projection.components @ projection.components.T, torch.eye(3, dtype=torch.float64))
+    expected = torch.nn.functional.normalize(centered @ projection.components.T, dim=1)
+    torch.testing.assert_close(projection(features), expected)
+
+
+def test_projection_is_the_same_every_time_and_in_any_order_or_precision():
+    features = torch.randn(300, 40, generator=torch.Generator().manual_seed(2)) * torch.linspace(1, 5, 40)
+    first = fit_projection(features, n_components=8)
+    assert torch.equal(first.components, fit_projection(features, n_components=8).components)
+    torch.testing.assert_close(fit_projection(features.flip(0), n_components=8)(features), first(features))
+    exact = fit_projection(features.double(), n_components=8)
+    torch.testing.assert_close(first(features).double(), exact(features), rtol=0, atol=1e-4)
+
+
+def test_projection_keeps_no_more_components_than_there_are():
+    features = torch.randn(5, 9, generator=torch.Generator().manual_seed(3))
+    assert fit_projection(features).components.shape == (4, 9)
+    with pytest.raises(IgcdError, match="got 1 and 128"):
+        fit_projection(features[:1])
+
+
+def test_full_projection_keeps_cosines_of_centered_features():
+    features = torch.randn(60, 7, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
+    centered = torch.nn.functional.normalize(features - features.mean(0), dim=1)
+    projected = fit_projection(features)(features)
+    torch.testing.assert_close(projected @ projected.T, centered @ centered.T)
+
+
+def test_the_margin_decides():
+    density, similarity = torch.tensor([0.9, 0.9, 0.5]), torch.tensor([0.8, 0.88, 0.8])
+    assert is_novel(density, similarity).tolist() == [True, False, False]
+    assert is_novel(density, similarity, margin=0.0).tolist() == [True, True, False]
+
+
+def test_novel_clusters_are_told_from_known_ones():
+    generator = torch.Generator().manual_seed(5)
+    centers = torch.eye(32)[:8]
+    rows = torch.arange(8).repeat_interleave(40)
+    unlabeled = centers[rows] + 0.12 * torch.randn(320, 32, generator=generator) + 0.5
+    labels = torch.arange(5).repeat_interleave(40)  # 0 to 4 are known, 5 to 7 novel
+    labeled = centers[labels] + 0.12 * torch.randn(200, 32, generator=generator) + 0.5
+    projection = fit_projection(torch.cat([labeled, unlabeled]), n_components=16)
+    found = find_density_peaks(neighbor_graph(projection(unlabeled), 40), n_neighbors=20, n_overlap_neighbors=40)
+    assert sorted(rows[found.idx].tolist()) == list(range(8))
+    match = match_known(projection(unlabeled[found.idx]), projection(labeled), labels)
+    novel = is_novel(found.density[found.idx], match.similarity)
+    assert (novel == (rows[found.idx] >= 5)).all()
+    assert (match.category == rows[found.idx])[~novel].all()
+
+
+def test_a_hidden_category_is_not_matched():
+    generator = torch.Generator().manual_seed(6)
+    peaks, features = torch.randn(9, 4, generator=generator), torch.randn(40, 4, generator=generator)
+    categories = torch.randint(10, 14, (40,), generator=generator)
+    best = match_known(peaks, features, categories).category
+    second = match_known(peaks, features, categories, hidden=best)
+    for i in range(9):
+        others = categories != best[i]
+        expected = match_known(peaks[i : i + 1], features[others], categories[others])
+        assert second.category[i] == expected.category[0]
+        assert second.similarity[i] == pytest.approx(expected.similarity[0].item())
+
+
+def slow_margin(known, hidden):
+    values = sorted(known + hidden)
+    borders = [(a + b) / 2 for a, b in itertools.pairwise(values)]
+    return max(
+        borders,
+        key=lambda m: (sum(k <= m for k in known) / len(known) + sum(h > m for h in hidden) / len(hidden), -m),
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_margin_equals_slow_twin(seed):
+    generator = torch.Generator().manual_seed(seed)
+    known = torch.randn(12, generator=generator, dtype=torch.float64)
+    hidden = torch.randn(7, generator=generator, dtype=torch.float64) + 1
+    assert choose_margin(known, hidden) == pytest.approx(slow_margin(known.tolist(), hidden.tolist()))
+
+
+def test_margin_lies_in_the_gap():
+    known, hidden = torch.tensor([0.1, 0.0, -0.2]), torch.tensor([0.5, 0.3])
+    assert choose_margin(known, hidden) == pytest.approx(0.2)
+    with pytest.raises(IgcdError, match="got 0 and 2"):
+        choose_margin(known[:0], hidden)
+
+
+def test_calibrated_margin_finds_novel_clusters_where_a_fixed_one_fails():
+    generator = torch.Generator().manual_seed(7)
+    centers = torch.eye(48)[:24] + 0.3
+    labels, rows = torch.arange(14).repeat_interleave(10), torch.arange(24).repeat_interleave(10)
+    labeled = centers[labels] + 0.14 * torch.randn(140, 48, generator=generator)
+    unlabeled = centers[rows] + 0.14 * torch.randn(240, 48, generator=generator)
+    projection = fit_projection(torch.cat([labeled, unlabeled]), n_components=24)
+    labeled, unlabeled = projection(labeled), projection(unlabeled)
+    found = find_density_peaks(neighbor_graph(unlabeled, 8), n_neighbors=4, n_overlap_neighbors=8)
+    match = match_known(unlabeled[found.idx], labeled, labels)
+    truth = rows[found.idx] >= 14
+
+    def rightly_told(margin):
+        return float((is_novel(found.density[found.idx], match.similarity, margin=margin) == truth).float().mean())
+
+    margin = calibrate_margin(labeled, labels, n_neighbors=4)
+    assert rightly_told(margin) > 0.95 > rightly_told(0.03)
+    order = torch.randperm(14, generator=generator)
+    assert calibrate_margin(labeled, order[labels] * 3, n_neighbors=4) == pytest.approx(margin)  # names do not matter
+
+
+def test_a_margin_cannot_be_calibrated_with_one_category():
+    with pytest.raises(IgcdError, match="and 0; give more labeled images"):
+        calibrate_margin(torch.randn(30, 4), torch.zeros(30, dtype=torch.int64), n_neighbors=4)
+    with pytest.raises(IgcdError, match="got 0 and 0"):
+        calibrate_margin(torch.randn(3, 4), torch.arange(3), n_neighbors=4)
+
+
+def test_matching_needs_labeled_images():
+    with pytest.raises(IgcdError, match="at least one labeled image"):
+        match_known(torch.eye(2), torch.empty(0, 2), torch.empty(0, dtype=torch.int64))
