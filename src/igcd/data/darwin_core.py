@@ -1,0 +1,187 @@
+"""Darwin Core: an archive (zip with meta.xml), a GBIF download (zip with one table), or a table by itself.
+
+The table is read inside the zip; nothing is unpacked. https://dwc.tdwg.org/text/
+"""
+
+import csv
+import io
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from xml.etree import ElementTree
+
+from igcd.data.observations import Observations
+from igcd.data.sightings import Sighting, observations_of, ranks_of
+from igcd.data.taxonomy import RANKS
+from igcd.errors import IgcdError
+
+NAMESPACE = "{http://rs.tdwg.org/dwc/text/}"
+IDS = ("gbifID", "occurrenceID", "catalogNumber", "id")
+PLACE = ("decimalLatitude", "decimalLongitude")
+MAX_META_BYTES = 1 << 20
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """How the table of an archive is written."""
+
+    member: str
+    encoding: str = "utf-8-sig"
+    delimiter: str = "\t"
+    quote: str = ""
+    n_header_lines: int = 1
+    terms: Mapping[str, int] | None = None  # term -> column; None: the first line tells
+    defaults: Mapping[str, str] | None = None
+
+
+def read_darwin_core(path: Path, images: Path | None = None) -> Observations:
+    """The observations of an archive or table, with the photos of a folder or without any. No row is a test image."""
+    try:
+        if zipfile.is_zipfile(path):
+            with zipfile.ZipFile(path) as archive:
+                layout = _layout(archive, path)
+                with archive.open(layout.member) as raw:
+                    lines = io.TextIOWrapper(raw, encoding=layout.encoding, newline="")
+                    return observations_of(_sightings(lines, layout, path), path.stem, images)
+        if path.suffix.lower() == ".zip":
+            raise zipfile.BadZipFile("no zip file")
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            first = file.readline()
+            file.seek(0)
+            delimiter = "\t" if "\t" in first else ","
+            layout = _Layout(path.name, delimiter=delimiter, quote="" if delimiter == "\t" else '"')
+            return observations_of(_sightings(file, layout, path), path.stem, images)
+    except (UnicodeDecodeError, LookupError):
+        raise IgcdError(f"the table in {path} is not text of the encoding it claims; download it again") from None
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
+        raise IgcdError(f"{path} is damaged or locked ({error}); download it again") from None
+    except OSError as error:
+        raise IgcdError(f"{path} cannot be read ({error.strerror}); check that it exists") from None
+
+
+def _layout(archive: zipfile.ZipFile, path: Path) -> _Layout:
+    names = [info.filename for info in archive.infolist() if not info.is_dir()]
+    for name in names:
+        if _leaves_its_folder(name):
+            raise IgcdError(
+                f"{path} has the file {name!r}, which leaves its folder; take an archive from its publisher"
+            )
+    if "meta.xml" in names:
+        layout = _described_layout(archive, path)
+        if layout.member not in names:
+            raise IgcdError(f"{path}: meta.xml names {layout.member!r}, which is not in the archive; download it again")
+        return layout
+    tables = [name for name in names if name.lower().endswith((".csv", ".tsv", ".txt"))]
+    tables = [name for name in tables if name == "occurrence.txt"] or tables
+    if len(tables) != 1:
+        raise IgcdError(
+            f"{path} must hold meta.xml, occurrence.txt or one table, got {', '.join(names[:6]) or 'nothing'}; "
+            "take a Darwin Core archive or a GBIF occurrence download"
+        )
+    return _Layout(tables[0])
+
+
+def _leaves_its_folder(name: str) -> bool:
+    path = PurePosixPath(name.replace("\\", "/"))
+    return path.is_absolute() or ".." in path.parts or ":" in path.parts[0]
+
+
+def _described_layout(archive: zipfile.ZipFile, path: Path) -> _Layout:
+    if archive.getinfo("meta.xml").file_size > MAX_META_BYTES:
+        raise IgcdError(f"{path}: meta.xml is larger than {MAX_META_BYTES:,} bytes; it is not a Darwin Core archive")
+    text = archive.read("meta.xml")
+    if b"<!DOCTYPE" in text or b"<!ENTITY" in text:  # entities can blow up; Darwin Core has none
+        raise IgcdError(f"{path}: meta.xml defines entities, which Darwin Core does not; take the original archive")
+    try:
+        core = ElementTree.fromstring(text).find(f"{NAMESPACE}core")  # noqa: S314 - entities were refused above
+        location = None if core is None else core.findtext(f"{NAMESPACE}files/{NAMESPACE}location")
+        if core is None or not location:
+            raise IgcdError(f"{path}: meta.xml describes no core table; take a Darwin Core archive of occurrences")
+        terms: dict[str, int] = {}
+        defaults: dict[str, str] = {}
+        for field in core.findall(f"{NAMESPACE}field"):
+            term = field.get("term", "").rstrip("/").rpartition("/")[2]
+            if field.get("index") is not None:
+                terms[term] = int(field.get("index", ""))
+            elif field.get("default") is not None:
+                defaults[term] = field.get("default", "")
+        identifier = core.find(f"{NAMESPACE}id")
+        if identifier is not None:
+            terms.setdefault("id", int(identifier.get("index", "0")))
+        delimiter = _unescaped(core.get("fieldsTerminatedBy", ","))
+        quote = _unescaped(core.get("fieldsEnclosedBy", '"'))
+        n_header_lines = int(core.get("ignoreHeaderLines", "0"))
+    except (ElementTree.ParseError, ValueError) as error:
+        raise IgcdError(f"{path}: meta.xml cannot be read ({error}); download it again") from None
+    if len(delimiter) != 1 or len(quote) > 1:
+        raise IgcdError(
+            f"{path}: fields must be parted by one character, meta.xml says {delimiter!r}; convert the table"
+        )
+    encoding = core.get("encoding", "utf-8")
+    encoding = "utf-8-sig" if encoding.lower().replace("-", "") == "utf8" else encoding
+    return _Layout(location.strip(), encoding, delimiter, quote, n_header_lines, terms, defaults)
+
+
+def _unescaped(text: str) -> str:
+    return text.replace("\\t", "\t").replace("\\n", "\n").replace("\\r", "\r")
+
+
+def _sightings(lines: Iterable[str], layout: _Layout, path: Path) -> Iterator[Sighting]:
+    rows = (
+        csv.reader(lines, delimiter=layout.delimiter, quotechar=layout.quote, strict=True)
+        if layout.quote
+        else csv.reader(lines, delimiter=layout.delimiter, quoting=csv.QUOTE_NONE)
+    )
+    try:
+        header = [next(rows, []) for _ in range(layout.n_header_lines)]
+        terms = layout.terms
+        if terms is None:
+            columns = header[0]
+            terms = {column.rpartition(":")[2]: position for position, column in enumerate(columns)}
+        _require_terms(terms, path)
+        for row in rows:
+            if not row:
+                continue
+            if max(terms.values()) >= len(row):
+                raise IgcdError(
+                    f"{path} line {rows.line_num} must have {max(terms.values()) + 1} fields, it has {len(row)}; "
+                    "the table is damaged, download it again"
+                )
+            values = {**(layout.defaults or {}), **{term: row[position].strip() for term, position in terms.items()}}
+            yield _sighting(values, rows.line_num)
+    except csv.Error as error:
+        raise IgcdError(f"{path} line {rows.line_num} cannot be read ({error}); download it again") from None
+
+
+def _require_terms(terms: Mapping[str, int], path: Path) -> None:
+    expected: Sequence[tuple[str, ...]] = (
+        IDS,
+        ("eventDate", "year"),
+        PLACE[:1],
+        PLACE[1:],
+        ("species", "scientificName"),
+    )
+    missing = [" or ".join(choice) for choice in expected if not any(term in terms for term in choice)]
+    if missing:
+        raise IgcdError(
+            f"{path} lacks the Darwin Core terms {', '.join(missing)}; it has "
+            f"{', '.join(list(terms)[:12]) or 'none'}, take an occurrence table"
+        )
+
+
+def _sighting(values: Mapping[str, str], line: int) -> Sighting:
+    # GBIF leaves `species` empty where only the genus is known; `scientificName` would still carry a name there.
+    name = values["species"] if "species" in values else values.get("scientificName", "")
+    key = next((values[term] for term in IDS if values.get(term)), "")
+    return Sighting(
+        line=line,
+        key=key.rstrip("/").rpartition("/")[2],  # an occurrenceID may be an address that ends in the number
+        date=values.get("eventDate") or values.get("year", ""),
+        latitude=values["decimalLatitude"],
+        longitude=values["decimalLongitude"],
+        name=name,
+        ranks=ranks_of({rank: values.get(rank, "") for rank in RANKS}, name),
+        common_name=values.get("vernacularName", ""),
+    )

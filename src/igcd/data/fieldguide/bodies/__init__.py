@@ -1,0 +1,1 @@
+"""One module per body plan: which traits it has and how it is drawn."""

@@ -1,0 +1,412 @@
+"""iNatIGCD: stages by the year and the continent of each observation, and the split that follows from them.
+
+The paper gives the rule in two sentences and its counts in one table; docs/inat_igcd.md tells what they leave open. Its
+reading is the default, the others are options of `PlaceAndYearSpec`.
+"""
+
+import csv
+import io
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from pydantic import BaseModel, ConfigDict, Field, field_validator
+
+from igcd.data.geography import CONTINENTS, NO_CONTINENT, continent_of, is_coordinate
+from igcd.data.observations import IMPOSSIBLE_YEAR, NO_YEAR, Observations
+from igcd.data.taxonomy import groups_at
+from igcd.errors import IgcdError
+from igcd.streams.protocols import LABEL_RULES, group_of_categories, hold_out
+from igcd.streams.randomness import generator, shuffled
+from igcd.streams.split import Split, make_split
+from igcd.types import BoolArray, FloatArray, IntArray
+
+Reading = Literal["replace", "add", "year", "place"]
+
+READINGS: dict[Reading, str] = {
+    "replace": "each stage has its own years and its own continents alone (the default)",
+    "add": "each stage has its own years, and its continents with those of the stages before",
+    "year": "by year only, wherever seen",
+    "place": "by continent only, whenever seen",
+}
+
+NO_STAGE = -1
+N_FAMILIES = 3
+
+
+class StageRule(BaseModel):
+    """Which observations a stage takes."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    years: tuple[int, int]  # first and last
+    continents: tuple[str, ...]
+
+    @field_validator("years")
+    @classmethod
+    def _in_order(cls, years: tuple[int, int]) -> tuple[int, int]:
+        if years[0] > years[1]:
+            raise ValueError(f"the first year must not be after the last, got {years[0]}-{years[1]}")
+        return years
+
+    @field_validator("continents")
+    @classmethod
+    def _known(cls, continents: tuple[str, ...]) -> tuple[str, ...]:
+        unknown = sorted(set(continents) - set(CONTINENTS))
+        if unknown or not continents:
+            raise ValueError(f"continents are {', '.join(CONTINENTS)}, got {', '.join(unknown) or 'none'}")
+        return continents
+
+
+PAPER_STAGES = (
+    StageRule(years=(2008, 2016), continents=("North America", "Europe")),
+    StageRule(years=(2017, 2017), continents=("Oceania",)),
+    StageRule(years=(2018, 2018), continents=("Asia",)),
+    StageRule(years=(2019, 2019), continents=("Africa", "South America")),
+)
+
+PAPER_CATEGORIES = (3_888, 972, 3_040, 4_324)
+"""Categories of each stage; Zhao and Mac Aodha, "Incremental Generalized Category Discovery", ICCV 2023, table A1."""
+PAPER_NEW = (None, 390, 2_625, 1_492)
+"""Novel ones among them, from the same table's caption."""
+PAPER_MEAN_IMAGES = 25_000
+"""Images per stage on average, from the same table."""
+
+
+class PlaceAndYearSpec(BaseModel):
+    """Everything that decides who is in which stage, apart from the observations and the seed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    protocol: Literal["igcd-l", "igcd-u"] = "igcd-l"
+    stages: tuple[StageRule, ...] = Field(default=PAPER_STAGES, min_length=2)
+    reading: Reading = "replace"
+    min_images: int = Field(default=1, ge=1)
+    """A category with fewer training images in a stage is not in that stage."""
+    images_per_stage: int | None = Field(default=None, ge=1)
+    """Training images of a stage, drawn so that no category falls below `min_images`; unset: all."""
+    held_out: float | None = Field(default=None, gt=0, lt=1)
+    """Share of each category's images set aside as test images, for observations without any."""
+    returning: Literal["old", "new"] = "old"
+    """Where a category counts that was labeled at an earlier stage, is not now, and comes back unlabeled."""
+
+
+@dataclass(frozen=True)
+class Arrivals:
+    """The images that arrive at each stage, as positions in the observations, and why the others do not."""
+
+    train: tuple[IntArray, ...]  # D^0 … D^T
+    test: tuple[IntArray, ...]
+    skipped: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class StageSummary:
+    """What arrives at one stage, in numbers. `new` categories were met at no earlier stage; those of stage 0 are old.
+
+    `test_images` arrive with the stage and are of categories met by then; the stage is tested on them and on those of
+    all stages before, `test_images_so_far`.
+    """
+
+    stage: int
+    images: int
+    test_images: int
+    test_images_so_far: int
+    categories: int
+    old: int
+    new: int
+    continents: tuple[str, ...]
+    years: tuple[int, ...]  # all that occur
+    families: tuple[str, ...]  # with the most images
+
+
+@dataclass(frozen=True)
+class PlaceAndYearSplit:
+    """A split with what is worth telling about it."""
+
+    split: Split
+    arrivals: Arrivals
+    stages: tuple[StageSummary, ...]
+
+
+def split_by_place_and_year(observations: Observations, spec: PlaceAndYearSpec, seed: int) -> PlaceAndYearSplit:
+    """The split of observations by the rule of the spec: same observations, spec and seed, same split."""
+    rng = generator(seed)
+    arrivals = arrivals_by_place_and_year(observations, spec, rng)
+    stages = LABEL_RULES[spec.protocol](arrivals.train, arrivals.test)
+    split = make_split(
+        name=f"{observations.name}-{spec.protocol}",
+        source=observations.name,
+        seed=seed,
+        spec=spec.model_dump(exclude_none=True),
+        stages=stages,
+        groups=group_of_categories(stages, observations.categories, spec.returning),
+        image_ids=observations.image_ids,
+        categories=observations.categories,
+        category_names=observations.category_names,
+    )
+    n_tested = [len(stage.test.image_ids) for stage in split.stages]
+    return PlaceAndYearSplit(split, arrivals, summarize(observations, arrivals, n_tested))
+
+
+def arrivals_by_place_and_year(
+    observations: Observations, spec: PlaceAndYearSpec, rng: np.random.Generator
+) -> Arrivals:
+    """Which images arrive at which stage, with every image that does not counted under one reason."""
+    rules = effective_rules(spec.stages, spec.reading)
+    stage, reason = assign(observations, rules)
+    skipped: Counter[str] = Counter(dict(observations.skipped))
+    skipped.update({name: int((reason == code).sum()) for code, name in enumerate(REASONS)})
+
+    is_test = observations.is_test
+    if spec.held_out is not None:
+        if is_test.any():
+            raise IgcdError("the observations have test images of their own; leave held_out unset")
+        staged = np.flatnonzero(stage != NO_STAGE)
+        is_test = np.zeros(len(observations), dtype=bool)
+        is_test[staged] = hold_out(observations.categories[staged], spec.held_out, rng)
+
+    train, test, met = [], [], np.zeros(len(observations.taxa), dtype=bool)
+    for index in range(len(rules)):
+        is_here = stage == index
+        train_idx = np.flatnonzero(is_here & ~is_test)
+        large_idx = _of_large_categories(train_idx, observations.categories, spec.min_images)
+        skipped[f"training image of a category with fewer than {spec.min_images} in its stage"] += len(train_idx) - len(
+            large_idx
+        )
+        kept_idx = _limited(large_idx, observations.categories, spec, index, rng)
+        skipped["over the limit of images per stage"] += len(large_idx) - len(kept_idx)
+        met[observations.categories[kept_idx]] = True
+        train.append(kept_idx)
+        test.append(np.flatnonzero(is_here & is_test))
+    if not len(train[0]) or not any(map(len, train[1:])):
+        which = "stage 0" if not len(train[0]) else "any stage after the first"
+        reasons = ", ".join(f"{name} {count:,}" for name, count in skipped.items() if count) or "none"
+        raise IgcdError(
+            f"no image arrives at {which} ({'; '.join(map(_describe, rules))}); choose other stages, skipped: {reasons}"
+        )
+    known_test = [idx[met[observations.categories[idx]]] for idx in test]
+    skipped["test image of a category that no stage has"] = sum(map(len, test)) - sum(map(len, known_test))
+    return Arrivals(tuple(train), tuple(known_test), {name: count for name, count in skipped.items() if count})
+
+
+@dataclass(frozen=True)
+class EffectiveRule:
+    """A stage's rule under a reading; None means any."""
+
+    years: tuple[int, int] | None
+    continents: tuple[str, ...] | None
+
+
+def effective_rules(stages: Sequence[StageRule], reading: Reading) -> list[EffectiveRule]:
+    """The rules as the reading understands them.
+
+    >>> [rule.continents for rule in effective_rules(PAPER_STAGES[:3], "add")][-1]
+    ('North America', 'Europe', 'Oceania', 'Asia')
+    """
+    so_far: tuple[str, ...] = ()
+    rules = []
+    for stage in stages:
+        so_far += tuple(continent for continent in stage.continents if continent not in so_far)
+        years = None if reading == "place" else stage.years
+        continents = {"replace": stage.continents, "place": stage.continents, "add": so_far}.get(reading)
+        rules.append(EffectiveRule(years, continents))
+    return rules
+
+
+REASONS = (
+    "no date",
+    "impossible date",
+    "no coordinates",
+    "impossible coordinates",
+    "coordinates 0, 0",
+    "more than 30 km from land",
+    "year of no stage",
+    "continent not in the stage of its year",
+)
+(_NO_DATE, _BAD_DATE, _NO_PLACE, _BAD_PLACE, _NULL_PLACE, _OCEAN, _OTHER_YEAR, _OTHER_PLACE) = range(len(REASONS))
+_STAGED = len(REASONS)
+
+
+def assign(
+    observations: Observations, rules: Sequence[EffectiveRule]
+) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """The stage of each observation or `NO_STAGE`, (n,), and the position in `REASONS` why it has none, (n,).
+
+    An observation that fits several stages goes to the first. One with several faults counts under the first of
+    `REASONS`; a fault in what no rule asks for (the date, when stages go by place) is none.
+    """
+    n = len(observations)
+    needs_year = any(rule.years for rule in rules)
+    needs_place = any(rule.continents for rule in rules)
+    years, latitude, longitude = observations.years, observations.latitude, observations.longitude
+    continents = continent_of(latitude, longitude) if needs_place else np.full(n, NO_CONTINENT, dtype=np.uint8)
+
+    stage = np.full(n, NO_STAGE, dtype=np.int64)
+    is_year_of_a_stage = np.zeros(n, dtype=bool)
+    for index in reversed(range(len(rules))):
+        rule = rules[index]
+        fits = np.ones(n, dtype=bool)
+        if rule.years is not None:
+            fits &= (years >= rule.years[0]) & (years <= rule.years[1])
+        is_year_of_a_stage |= fits
+        if rule.continents is not None:
+            fits &= np.isin(continents, [CONTINENTS.index(name) for name in rule.continents])
+        stage[fits] = index
+
+    reason = np.full(n, _OTHER_PLACE, dtype=np.int64)
+    reason[~is_year_of_a_stage] = _OTHER_YEAR
+    if needs_place:
+        reason[continents == NO_CONTINENT] = _OCEAN
+        is_null = (latitude == 0) & (longitude == 0)
+        reason[is_null] = _NULL_PLACE
+        stage[is_null] = NO_STAGE
+        reason[~is_coordinate(latitude, longitude)] = _BAD_PLACE
+        reason[np.isnan(latitude) | np.isnan(longitude)] = _NO_PLACE
+    if needs_year:
+        reason[years == IMPOSSIBLE_YEAR] = _BAD_DATE
+        reason[years == NO_YEAR] = _NO_DATE
+    reason[stage != NO_STAGE] = _STAGED
+    return stage, reason
+
+
+def summarize(observations: Observations, arrivals: Arrivals, n_tested: Sequence[int]) -> tuple[StageSummary, ...]:
+    """The stages in numbers; `n_tested` is how many images each is tested on."""
+    family_of, family_names = groups_at(observations.taxa, "family")
+    has_family = np.asarray([bool(taxon.at("family")) for taxon in observations.taxa], dtype=bool)
+    met: set[int] = set()
+    summaries = []
+    for index, idx in enumerate(arrivals.train):
+        present = set(np.unique(observations.categories[idx]).tolist())
+        new = present - met if index else set()
+        met |= present
+        codes = observations.categories[idx]
+        counts = np.bincount(family_of[codes[has_family[codes]]], minlength=len(family_names))
+        largest = sorted(np.flatnonzero(counts), key=lambda code: (-counts[code], family_names[code]))[:N_FAMILIES]
+        continents = np.unique(continent_of(observations.latitude[idx], observations.longitude[idx]))
+        years = np.unique(observations.years[idx])
+        test_codes = observations.categories[arrivals.test[index]].tolist()
+        summaries.append(
+            StageSummary(
+                stage=index,
+                images=len(idx),
+                test_images=sum(code in met for code in test_codes),
+                test_images_so_far=n_tested[index],
+                categories=len(present),
+                old=len(present) - len(new),
+                new=len(new),
+                continents=tuple(CONTINENTS[code] for code in continents if code != NO_CONTINENT),
+                years=tuple(int(year) for year in years if year > 0),
+                families=tuple(family_names[code] for code in largest),
+            )
+        )
+    return tuple(summaries)
+
+
+def as_record(built: PlaceAndYearSplit) -> dict[str, Any]:
+    """What `igcd build … --json` prints."""
+    return {"stages": [asdict(stage) for stage in built.stages], "skipped": dict(built.arrivals.skipped)}
+
+
+def beside_the_paper(stages: Sequence[StageSummary]) -> list[tuple[str, str, str]]:
+    """Our counts beside the paper's, (what, ours, paper's), for the stages of the paper."""
+    rows = []
+    for stage, categories, new in zip(stages, PAPER_CATEGORIES, PAPER_NEW, strict=False):
+        rows.append((f"stage {stage.stage} categories", f"{stage.categories:,}", f"{categories:,}"))
+        if new is not None:
+            rows.append((f"stage {stage.stage} new", f"{stage.new:,}", f"{new:,}"))
+    later = [stage.images for stage in stages[1:]]
+    mean = sum(later) / max(len(later), 1)
+    return [*rows, ("images per stage after the first, mean", f"{mean:,.0f}", f"about {PAPER_MEAN_IMAGES:,}")]
+
+
+def stage_coordinates(observations: Observations, arrivals: Arrivals) -> list[FloatArray]:
+    """Where the training images of each stage were seen, (n_t, 2) latitude and longitude; without those of no place."""
+    places = np.column_stack([observations.latitude, observations.longitude])
+    is_place = is_coordinate(observations.latitude, observations.longitude)
+    return [places[idx[is_place[idx]]] for idx in arrivals.train]
+
+
+def format_places(observations: Observations, arrivals: Arrivals, cell: float = 1.0) -> str:
+    """The text of `places.csv`: images of each stage per cell of so many degrees, `stage,latitude,longitude,images`.
+
+    Latitude and longitude are the middle of the cell. It is what the report draws its map from.
+    """
+    text = io.StringIO()
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(["stage", "latitude", "longitude", "images"])
+    for index, places in enumerate(stage_coordinates(observations, arrivals)):
+        cells, counts = np.unique(np.floor(places / cell), axis=0, return_counts=True)
+        for (row, column), count in zip(((cells + 0.5) * cell).tolist(), counts.tolist(), strict=True):
+            rows.writerow([index, f"{row:g}", f"{column:g}", count])
+    return text.getvalue()
+
+
+def parse_stages(text: str) -> tuple[StageRule, ...]:
+    """Stages written as `years:continents`, separated by semicolons.
+
+    >>> [rule.years for rule in parse_stages("2008-2016: North America, Europe; 2017: Oceania")]
+    [(2008, 2016), (2017, 2017)]
+    """
+    rules = []
+    for part in filter(None, (part.strip() for part in text.split(";"))):
+        match = re.fullmatch(r"(\d{4})(?:\s*[-–]\s*(\d{4}))?\s*:\s*(.+)", part, re.ASCII)
+        if match is None:
+            raise IgcdError(
+                f"a stage is written like 2008-2016:North America,Europe, got {part!r}; separate stages by semicolons"
+            )
+        known = {name.lower(): name for name in CONTINENTS}
+        names = [known.get(name.strip().lower(), name.strip()) for name in match[3].split(",")]
+        try:
+            rules.append(
+                StageRule(years=(int(match[1]), int(match[2] or match[1])), continents=tuple(dict.fromkeys(names)))
+            )
+        except ValueError as error:
+            reason = str(error).splitlines()[2].strip().removeprefix("Value error, ").split(" [type=")[0]
+            raise IgcdError(f"stage {part!r}: {reason}; correct it") from None
+    if len(rules) < 2:
+        raise IgcdError(f"a stream needs at least two stages, got {len(rules)}; separate stages by semicolons")
+    return tuple(rules)
+
+
+def _of_large_categories(idx: IntArray, categories: IntArray, min_images: int) -> IntArray:
+    counts = np.bincount(categories[idx], minlength=1)
+    return idx[counts[categories[idx]] >= min_images]
+
+
+def _limited(
+    idx: IntArray, categories: IntArray, spec: PlaceAndYearSpec, index: int, rng: np.random.Generator
+) -> IntArray:
+    """At most `images_per_stage` of these images at random, `min_images` of each category among them."""
+    limit = spec.images_per_stage
+    if limit is None or len(idx) <= limit:
+        return idx
+    drawn = idx[shuffled(len(idx), rng)]
+    is_needed = _is_among_first(categories[drawn], spec.min_images)
+    if is_needed.sum() > limit:
+        raise IgcdError(
+            f"stage {index} needs {is_needed.sum():,} images for {spec.min_images} of each of its categories, "
+            f"the limit is {limit:,}; raise images_per_stage to that"
+        )
+    return np.sort(np.concatenate([drawn[is_needed], drawn[~is_needed][: limit - int(is_needed.sum())]]))
+
+
+def _is_among_first(codes: IntArray, n_first: int) -> BoolArray:
+    """Where a code stands for the first, second, … `n_first`-th time, (n,)."""
+    order = np.argsort(codes, kind="stable")
+    in_order = codes[order]
+    is_start = np.concatenate([[True], in_order[1:] != in_order[:-1]])
+    starts = np.flatnonzero(is_start)
+    occurrence = np.arange(len(codes)) - starts[np.cumsum(is_start) - 1]
+    is_first = np.empty(len(codes), dtype=bool)
+    is_first[order] = occurrence < n_first
+    return is_first
+
+
+def _describe(rule: EffectiveRule) -> str:
+    years = "any year" if rule.years is None else f"{rule.years[0]}-{rule.years[1]}"
+    return f"{years}, {'anywhere' if rule.continents is None else ' and '.join(rule.continents)}"
