@@ -1,0 +1,1 @@
+"""Image to feature: frozen trunk, trained tail, views, and the trunk cache."""

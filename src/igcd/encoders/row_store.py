@@ -1,0 +1,331 @@
+"""Half-precision arrays by key, in shards: on disk (memory-mapped, checked, bounded) or in memory.
+
+A shard is a folder of plain NumPy files, written under another name and renamed when complete:
+
+    keys.npy    (n,) 16-byte digests
+    rows.npy    (n, ...) float16
+    shard.json  checksum of both
+
+The checksum is verified when a process first uses a shard. A shard that is truncated, altered or incomplete is
+removed, and its rows count as missing.
+"""
+
+import errno
+import hashlib
+import json
+import logging
+import os
+import shutil
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import numpy.typing as npt
+from filelock import FileLock
+
+from igcd.errors import IgcdError
+from igcd.types import BoolArray, IntArray
+
+log = logging.getLogger(__name__)
+
+KEY_TYPE = np.dtype("S16")
+Keys = npt.NDArray[np.bytes_]
+Rows = npt.NDArray[np.float16]
+
+_SHARD = "shard-"
+_UNFINISHED = "unfinished-"
+_CHUNK_BYTES = 1 << 24
+_MAX_PARTS = 8
+
+
+def row_keys(parts: Sequence[str], suffixes: Sequence[str]) -> Keys:
+    """Digests of every part with every suffix, (len(parts), len(suffixes))."""
+    tails = [b"\0" + suffix.encode() for suffix in suffixes]
+    digests = b"".join(
+        hashlib.blake2b(head + tail, digest_size=KEY_TYPE.itemsize).digest()
+        for head in (part.encode() for part in parts)
+        for tail in tails
+    )
+    return np.frombuffer(digests, dtype=KEY_TYPE).reshape(len(parts), len(suffixes))
+
+
+@dataclass(frozen=True)
+class Location:
+    """Where rows are: `shard` is a position in `shards`, or -1 for a row that is not stored. Shaped as the keys."""
+
+    shards: list[Rows]
+    shard: IntArray
+    row: IntArray
+
+    @property
+    def is_missing(self) -> BoolArray:
+        """True where a key is not stored."""
+        return self.shard < 0
+
+
+class RowStore(Protocol):
+    """What the cache needs of a store."""
+
+    def lock(self) -> AbstractContextManager[object]:
+        """While held, no other process adds rows to this store."""
+        ...
+
+    def find(self, keys: Keys) -> Location:
+        """Where these rows are, verified."""
+        ...
+
+    def add(self, keys: Keys, rows: Rows) -> None:
+        """Store rows under their keys, all or none."""
+        ...
+
+
+class MemoryStore:
+    """Rows in memory, for tests and runs so small that files are not worth it."""
+
+    def __init__(self) -> None:
+        self._index = _Index()
+        self._shards: list[Rows] = []
+
+    def lock(self) -> AbstractContextManager[object]:
+        """Nothing to guard: memory is not shared."""
+        return nullcontext()
+
+    def find(self, keys: Keys) -> Location:  # noqa: D102
+        shard, row = self._index.find(keys)
+        return Location(list(self._shards), shard, row)
+
+    def add(self, keys: Keys, rows: Rows) -> None:  # noqa: D102
+        self._index.add(len(self._shards), keys)
+        self._shards.append(rows)
+
+
+class Library:
+    """Stores below one folder that together keep to `max_bytes`: the least recently used shards go first.
+
+    A shard that another running process still maps keeps working there; the system frees its space when that process
+    lets go of it.
+    """
+
+    def __init__(self, folder: Path, max_bytes: int) -> None:
+        self.folder = folder
+        self.max_bytes = max_bytes
+        self.opened: dict[Path, Rows] = {}  # verified and mapped by this process
+        _make_folder(folder)
+
+    def touch(self, shard: Path) -> None:
+        """Note that a shard is in use now."""
+        now = time.time_ns()  # finer than the clock that file systems use by themselves
+        try:
+            os.utime(shard / "shard.json", ns=(now, now))
+        except OSError:  # removed by another process, or a read-only folder: a hint is lost, nothing else
+            log.debug("could not note the use of %s", shard)
+
+    def n_bytes(self) -> int:
+        """The size of all shards."""
+        return sum(size for _, size, _ in self._shards())
+
+    def remove_beyond_bound(self, keep: set[Path]) -> None:
+        """Remove least recently used shards until the rest fits, but none of `keep`."""
+        with FileLock(self.folder / "lock"):
+            shards = sorted(self._shards())
+            excess = sum(size for _, size, _ in shards) - self.max_bytes
+            for _, size, shard in shards:
+                if excess <= 0:
+                    break
+                if shard not in keep:
+                    _remove_shard(shard)
+                    self.opened.pop(shard, None)
+                    excess -= size
+
+    def _shards(self) -> Iterator[tuple[int, int, Path]]:
+        """(time of last use, size, folder) of every shard."""
+        for shard in self.folder.glob(f"*/{_SHARD}*"):
+            try:
+                size = sum(file.stat().st_size for file in shard.iterdir())
+                yield (shard / "shard.json").stat().st_mtime_ns, size, shard
+            except OSError:  # just removed by another process
+                continue
+
+
+class DiskStore:
+    """Rows in the shards of one folder of a library. Shards that this object found or wrote are not removed by it."""
+
+    def __init__(self, library: Library, name: str) -> None:
+        self._folder = library.folder / name
+        self._library = library
+        self._shards: list[Path] = []  # numbered for the index; those removed meanwhile keep their number
+        self._present: set[Path] = set()
+        self._index = _Index()
+        self._in_use: set[Path] = set()
+        _make_folder(self._folder)
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """While held, no other process adds rows to this store. The system frees it when a process dies."""
+        with FileLock(self._folder / "lock"):
+            for leftover in self._folder.glob(f"{_UNFINISHED}*"):  # of a process that was killed
+                shutil.rmtree(leftover, ignore_errors=True)
+            yield
+
+    def find(self, keys: Keys) -> Location:
+        """Where these rows are. Shards they lie in are verified, once per process; bad ones are removed."""
+        self._refresh()
+        while True:
+            shard, row = self._index.find(keys)
+            used = np.unique(shard[shard >= 0])
+            bad = [self._shards[number] for number in used if not self._is_usable(self._shards[number])]
+            if not bad:
+                break
+            for path in bad:
+                log.warning("cached shard %s is damaged or gone; its images are computed again", path)
+                _remove_shard(path)
+            self._forget(set(bad))
+        for number in used:
+            self._in_use.add(self._shards[number])
+            self._library.touch(self._shards[number])
+        return Location([self._library.opened[self._shards[number]] for number in used], _renumber(shard, used), row)
+
+    def add(self, keys: Keys, rows: Rows) -> None:
+        """Write one shard, then let the library remove the least recently used ones beyond its bound."""
+        partial = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=self._folder))
+        shard = self._folder / (_SHARD + uuid.uuid4().hex)
+        try:
+            np.save(partial / "keys.npy", np.ascontiguousarray(keys))
+            np.save(partial / "rows.npy", np.ascontiguousarray(rows))
+            (partial / "shard.json").write_text(json.dumps({"checksum": _checksum(partial)}))
+            partial.rename(shard)
+        except OSError as error:
+            shutil.rmtree(partial, ignore_errors=True)
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise IgcdError(
+                    f"no space left for the trunk cache in {self._library.folder}; free some, choose another folder, "
+                    "or use fewer views"
+                ) from None
+            raise
+        self._library.opened[shard] = np.load(shard / "rows.npy", mmap_mode="r", allow_pickle=False)
+        self._library.touch(shard)
+        self._in_use.add(shard)
+        self._include(shard, keys)
+        self._library.remove_beyond_bound(keep=self._in_use)
+
+    def _refresh(self) -> None:
+        """Notice shards that other processes added or removed."""
+        present = {Path(entry.path) for entry in os.scandir(self._folder) if entry.name.startswith(_SHARD)}
+        self._forget(self._present - present)
+        for path in sorted(present - self._present):
+            try:
+                keys = np.load(path / "keys.npy", allow_pickle=False)
+                is_good = keys.dtype == KEY_TYPE and keys.ndim == 1
+            except (OSError, ValueError, EOFError):
+                is_good = False
+            if is_good:
+                self._include(path, keys)
+            else:
+                _remove_shard(path)
+
+    def _include(self, path: Path, keys: Keys) -> None:
+        self._index.add(len(self._shards), keys)
+        self._shards.append(path)
+        self._present.add(path)
+
+    def _forget(self, paths: set[Path]) -> None:
+        if paths:
+            self._index.remove(np.array([number for number, path in enumerate(self._shards) if path in paths]))
+        for path in paths:
+            self._present.discard(path)
+            self._in_use.discard(path)
+            self._library.opened.pop(path, None)
+
+    def _is_usable(self, shard: Path) -> bool:
+        """Map a shard after its checksum was verified; False if it is not as it was written."""
+        if shard in self._library.opened:
+            return True
+        try:
+            noted = json.loads((shard / "shard.json").read_text())
+            rows = np.load(shard / "rows.npy", mmap_mode="r", allow_pickle=False)
+            is_good = bool(noted == {"checksum": _checksum(shard)})
+        except (OSError, ValueError, EOFError):
+            return False
+        if is_good:
+            self._library.opened[shard] = rows
+        return is_good
+
+
+class _Index:
+    """Sorted keys with the shard and row of each; the earliest shard wins where two hold a key.
+
+    New shards are searched on their own and merged now and then, so that adding one does not sort all the others.
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[tuple[Keys, IntArray, IntArray]] = []
+
+    def add(self, shard: int, keys: Keys) -> None:
+        """Include the keys of one more shard."""
+        self._parts.append(_sorted(keys, np.full(len(keys), shard), np.arange(len(keys))))
+        if len(self._parts) > _MAX_PARTS:
+            self._parts = [_sorted(*(np.concatenate(columns) for columns in zip(*self._parts, strict=True)))]
+
+    def remove(self, shards: IntArray) -> None:
+        """Forget all keys of these shards."""
+        keep = [~np.isin(shard, shards) for _, shard, _ in self._parts]
+        self._parts = [
+            (keys[kept], shard[kept], row[kept])
+            for (keys, shard, row), kept in zip(self._parts, keep, strict=True)
+            if kept.any()
+        ]
+
+    def find(self, keys: Keys) -> tuple[IntArray, IntArray]:
+        """(shard, row) of each key, -1 where it is not there. Shaped as the keys."""
+        found_shard = np.full(keys.shape, -1, dtype=np.int64)
+        found_row = found_shard.copy()
+        for known, shard, row in reversed(self._parts):
+            position = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+            is_found = known[position] == keys
+            found_shard[is_found] = shard[position[is_found]]
+            found_row[is_found] = row[position[is_found]]
+        return found_shard, found_row
+
+
+def _sorted(keys: Keys, shard: IntArray, row: IntArray) -> tuple[Keys, IntArray, IntArray]:
+    order = np.argsort(keys, kind="stable")
+    return keys[order], shard[order], row[order]
+
+
+def _renumber(shard: IntArray, used: IntArray) -> IntArray:
+    """Positions in `used` instead of shard numbers; -1 stays."""
+    return np.where(shard < 0, -1, np.searchsorted(used, shard))
+
+
+def _checksum(shard: Path) -> str:
+    hasher = hashlib.blake2b(digest_size=16)
+    for name in ("keys.npy", "rows.npy"):
+        with (shard / name).open("rb") as file:
+            while chunk := file.read(_CHUNK_BYTES):
+                hasher.update(chunk)
+    return hasher.hexdigest()
+
+
+def _remove_shard(shard: Path) -> None:
+    """Out of sight in one step, then deleted."""
+    grave = shard.with_name(_UNFINISHED + uuid.uuid4().hex)
+    try:
+        shard.rename(grave)
+    except FileNotFoundError:  # another process was faster
+        return
+    shutil.rmtree(grave, ignore_errors=True)
+
+
+def _make_folder(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise IgcdError(
+            f"the cache folder {folder} cannot be made ({error.strerror}); choose one you can write to"
+        ) from None

@@ -1,0 +1,397 @@
+"""Trunk outputs of several augmented views and the plain one per image, computed once and read in every epoch.
+
+An entry is keyed by the trunk's weights, the content of the image, the transform, the seed of the views and the number
+of the view, so that stages, methods and orders of categories share entries. `LiveViews` has the same face and computes
+fresh views each time.
+"""
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from igcd.data.decoding import decode
+from igcd.data.quarantine import Quarantine
+from igcd.encoders.backbone import Backbone
+from igcd.encoders.row_store import DiskStore, Keys, Library, Location, MemoryStore, Rows, RowStore, row_keys
+from igcd.encoders.views import (
+    Transform,
+    Words,
+    augmented_views,
+    image_words,
+    plain_views,
+    to_tensor,
+    uniform_draws,
+    view_parameters,
+)
+from igcd.errors import IgcdError
+from igcd.types import BoolArray, Images, IntArray
+
+Progress = Callable[[int, int], None]
+"""Called with (images done, images to do)."""
+
+PLAIN = -1
+"""The view number of the plain view."""
+
+FORMAT = 1
+"""Raised whenever the same settings would give other numbers."""
+
+_N_FRESH = 2**31
+_MAX_ROUNDS = 5
+
+
+class TrunkViews(Protocol):
+    """Trunk outputs of the views of a set of images. Rows are positions in that set."""
+
+    @property
+    def usable_idx(self) -> IntArray:
+        """The positions of the images that could be decoded."""
+        ...
+
+    @property
+    def n_views(self) -> int | None:
+        """How many augmented views there are of each image; None if they are drawn fresh."""
+        ...
+
+    def gather(self, rows: IntArray, views: IntArray) -> Tensor:
+        """Trunk outputs of augmented views by number, (m,), (m,) -> (m, ...) float32."""
+        ...
+
+    def plain(self, rows: IntArray) -> Tensor:
+        """Trunk outputs of the plain view, (m,) -> (m, ...) float32."""
+        ...
+
+    def two_views(self, rows: IntArray, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """Two different augmented views of each image, (m,) -> (m, ...), (m, ...)."""
+        ...
+
+
+class CachedViews:
+    """Views read from memory-mapped files."""
+
+    def __init__(self, location: Location, n_views: int, device: torch.device) -> None:
+        self._location = location  # shaped (n, 1 + n_views), the plain view first
+        self._n_views = n_views
+        self._device = device
+        self._is_usable: BoolArray = np.asarray((location.shard >= 0).all(axis=1))
+
+    @property
+    def usable_idx(self) -> IntArray:
+        """The positions of the images that could be decoded."""
+        return np.flatnonzero(self._is_usable)
+
+    @property
+    def n_views(self) -> int:
+        """How many augmented views there are of each image."""
+        return self._n_views
+
+    def gather(self, rows: IntArray, views: IntArray) -> Tensor:
+        """Trunk outputs of augmented views by number, (m,), (m,) -> (m, ...) float32."""
+        views = np.asarray(views)
+        if len(views) and not (views.min() >= 0 and views.max() < self._n_views):
+            raise IgcdError(
+                f"view numbers must be 0 to {self._n_views - 1}, got {views.min()} to {views.max()}; ask the cache for "
+                "more views"
+            )
+        return self._read(np.asarray(rows), 1 + views)
+
+    def plain(self, rows: IntArray) -> Tensor:
+        """Trunk outputs of the plain view, (m,) -> (m, ...) float32."""
+        rows = np.asarray(rows)
+        return self._read(rows, np.zeros_like(rows))
+
+    def two_views(self, rows: IntArray, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """Two different augmented views of each image, (m,) -> (m, ...), (m, ...)."""
+        if self._n_views < 2:
+            raise IgcdError(f"two views of each image were asked for, {self._n_views} cached; cache at least 2 views")
+        first, second = draw_two(len(rows), self._n_views, generator)
+        both = self.gather(np.concatenate([rows, rows]), np.concatenate([first, second]))
+        return both[: len(rows)], both[len(rows) :]
+
+    def _read(self, rows: IntArray, columns: IntArray) -> Tensor:
+        if not self._is_usable[rows].all():
+            broken = rows[~self._is_usable[rows]]
+            raise IgcdError(f"image {broken[0]} could not be decoded and has no views; take rows from usable_idx")
+        shard, row = self._location.shard[rows, columns], self._location.row[rows, columns]
+        shards = self._location.shards
+        if not shards:
+            raise IgcdError("there are no images to read views of; give at least one that can be decoded")
+        halves = np.empty((len(rows), *shards[0].shape[1:]), dtype=np.float16)
+        for number in np.unique(shard):
+            at = np.flatnonzero(shard == number)
+            halves[at] = shards[number][row[at]]
+        return torch.from_numpy(halves).to(self._device).float()
+
+
+class LiveViews:
+    """Fresh views of each image, decoded, drawn and sent through the trunk when asked for; the plain view is cached."""
+
+    def __init__(
+        self, backbone: Backbone, images: Images, transform: Transform, seed: int, cached: CachedViews, words: Words
+    ) -> None:
+        self._backbone = backbone
+        self._images = images
+        self._transform = transform
+        self._seed = seed
+        self._cached = cached
+        self._words = words
+
+    @property
+    def usable_idx(self) -> IntArray:
+        """The positions of the images that could be decoded."""
+        return self._cached.usable_idx
+
+    @property
+    def n_views(self) -> None:
+        """There is no end of views."""
+        return
+
+    def gather(self, rows: IntArray, views: IntArray) -> Tensor:
+        """Trunk outputs of augmented views by number, any from 0 on, (m,), (m,) -> (m, ...) float32."""
+        rows, views = np.asarray(rows), np.asarray(views)
+        distinct, position = np.unique(rows, return_inverse=True)
+        quarantine = Quarantine(limit=0)
+        chunk = list(decode(self._images.take(distinct), self._transform.canvas, quarantine=quarantine))
+        if len(quarantine):
+            raise IgcdError(f"{quarantine.summary()} since training began; put them back, or train from cached views")
+        pixels = np.concatenate([pixels for _, pixels in chunk])
+        canvas = to_tensor(pixels, self._backbone.device)[torch.from_numpy(position).to(self._backbone.device)]
+        inputs = _augment(canvas, self._words[rows], views, self._transform, self._seed, self._backbone)
+        outputs: Tensor = self._backbone.trunk(inputs)
+        return outputs
+
+    def plain(self, rows: IntArray) -> Tensor:
+        """Trunk outputs of the plain view, (m,) -> (m, ...) float32."""
+        return self._cached.plain(rows)
+
+    def two_views(self, rows: IntArray, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """Two different views of each image that were not seen before, (m,) -> (m, ...), (m, ...)."""
+        first, second = draw_two(len(rows), _N_FRESH, generator)
+        both = self.gather(np.concatenate([rows, rows]), np.concatenate([first, second]))
+        return both[: len(rows)], both[len(rows) :]
+
+
+class TrunkCache:
+    """Trunk outputs below a folder, at most `max_bytes` of them; without a folder, in memory."""
+
+    def __init__(
+        self, folder: Path | None, *, max_bytes: int = 20_000_000_000, shard_bytes: int = 1 << 26, batch_size: int = 64
+    ) -> None:
+        self._library = None if folder is None else Library(folder, max_bytes)
+        self._in_memory: dict[str, MemoryStore] = {}
+        self._max_bytes = max_bytes
+        self._shard_bytes = shard_bytes
+        self._batch_size = batch_size
+
+    def views(
+        self,
+        backbone: Backbone,
+        images: Images,
+        transform: Transform,
+        *,
+        n_views: int,
+        seed: int = 0,
+        quarantine: Quarantine | None = None,
+        progress: Progress | None = None,
+    ) -> CachedViews:
+        """The plain view and `n_views` augmented ones of every image; what is not stored yet is computed.
+
+        Broken images have no views (see `usable_idx`) and are put into the quarantine, for the caller to check;
+        without one, too many of them are an error here.
+        """
+        if n_views < 0:
+            raise IgcdError(f"n_views must not be negative, got {n_views}; 0 caches the plain view alone")
+        image_keys = [images.key(idx) for idx in range(len(images))]
+        drawn = hashlib.blake2b(json.dumps(asdict(transform.recipe)).encode(), digest_size=8).hexdigest()
+        keys = row_keys(image_keys, ["plain", *(f"{drawn} {seed} {view}" for view in range(n_views))])
+        work = _Work(
+            backbone,
+            images,
+            transform,
+            seed,
+            image_words(image_keys),
+            Quarantine() if quarantine is None else quarantine,
+        )
+        store = self._store(backbone, transform)
+        for _ in range(_MAX_ROUNDS):
+            location = store.find(keys)
+            todo = np.flatnonzero(location.is_missing.any(axis=1) & ~work.is_broken)
+            if not len(todo):
+                if quarantine is None:
+                    work.quarantine.check(len(images))
+                return CachedViews(location, n_views, backbone.device)
+            self._fill(store, work, keys, todo, progress)
+        raise IgcdError(
+            "the trunk cache lost rows as fast as they were computed; other runs fill the same folder: raise max_bytes "
+            "or give this run a folder of its own"
+        )
+
+    def live(
+        self,
+        backbone: Backbone,
+        images: Images,
+        transform: Transform,
+        *,
+        seed: int = 0,
+        quarantine: Quarantine | None = None,
+        progress: Progress | None = None,
+    ) -> LiveViews:
+        """Fresh views each time, with the plain view from the cache."""
+        cached = self.views(backbone, images, transform, n_views=0, seed=seed, quarantine=quarantine, progress=progress)
+        words = image_words([images.key(idx) for idx in range(len(images))])
+        return LiveViews(backbone, images, transform, seed, cached, words)
+
+    def n_bytes(self) -> int:
+        """The size of all that is cached on disk."""
+        return 0 if self._library is None else self._library.n_bytes()
+
+    def _store(self, backbone: Backbone, transform: Transform) -> RowStore:
+        """Where entries of this trunk and input are; recipe and seed of the views are in the keys."""
+        described = {
+            "format": FORMAT,
+            "trunk": backbone.fingerprint,
+            "normalization": asdict(backbone.normalization),
+            "size": transform.size,
+            "canvas": transform.canvas,
+        }
+        digest = hashlib.blake2b(json.dumps(described, sort_keys=True).encode(), digest_size=8).hexdigest()
+        name = f"{backbone.name}-{transform.size}px-{digest}"
+        if self._library is None:
+            return self._in_memory.setdefault(name, MemoryStore())
+        return DiskStore(self._library, name)
+
+    def _fill(self, store: RowStore, work: "_Work", keys: Keys, todo: IntArray, progress: Progress | None) -> None:
+        """Compute and store the missing rows of these images, one shard at a time.
+
+        The lock is held for a shard and then released, so that two runs that need the same images share the work.
+        """
+        n_row_bytes = 2 * work.n_values()
+        n_needed = n_row_bytes * keys.size
+        if self._library is not None and n_needed > self._max_bytes:
+            raise IgcdError(
+                f"{keys.shape[1]} views of {len(keys):,} images take {n_needed / 1e9:.2f} GB, the cache may hold "
+                f"{self._max_bytes / 1e9:.2f}; raise its max_bytes, use fewer views, or train with fresh views"
+            )
+        n_per_shard = max(1, self._shard_bytes // (n_row_bytes * keys.shape[1]))
+        n_done = 0
+
+        def report(n: int) -> None:
+            nonlocal n_done
+            n_done += n
+            if progress is not None:
+                progress(n_done, len(todo))
+
+        for start in range(0, len(todo), n_per_shard):
+            chunk = todo[start : start + n_per_shard]
+            with store.lock():
+                is_missing = store.find(keys[chunk]).is_missing
+                is_todo = is_missing.any(axis=1)
+                report(int((~is_todo).sum()))  # another run computed them meanwhile
+                row_at, rows = work.rows(chunk[is_todo], is_missing[is_todo], self._batch_size, report)
+                if len(rows):
+                    store.add(keys[row_at[:, 0], row_at[:, 1]], rows)
+
+
+class _Work:
+    """What one request needs to compute rows."""
+
+    def __init__(
+        self,
+        backbone: Backbone,
+        images: Images,
+        transform: Transform,
+        seed: int,
+        words: Words,
+        quarantine: Quarantine,
+    ) -> None:
+        self.quarantine = quarantine
+        self.is_broken: BoolArray = np.zeros(len(images), dtype=bool)
+        self._backbone = backbone
+        self._images = images
+        self._transform = transform
+        self._seed = seed
+        self._words = words
+
+    def n_values(self) -> int:
+        """How many numbers the trunk gives for one image."""
+        side = self._transform.size
+        outputs: Tensor = self._backbone.trunk(torch.zeros(1, 3, side, side, device=self._backbone.device))
+        return outputs.numel()
+
+    def rows(
+        self, idx: IntArray, is_missing: BoolArray, batch_size: int, report: Callable[[int], None]
+    ) -> tuple[IntArray, Rows]:
+        """Rows of the images at `idx` where missing, (m, 1 + n_views) -> ((r, 2) image and column, (r, ...))."""
+        if not len(idx):
+            return np.empty((0, 2), dtype=np.int64), np.empty(0, dtype=np.float16)
+        is_read = np.zeros(len(idx), dtype=bool)
+        row_at: list[IntArray] = []
+        rows: list[Rows] = []
+        batches = decode(
+            self._images.take(idx), self._transform.canvas, quarantine=self.quarantine, batch_size=batch_size
+        )
+        for position, pixels in batches:
+            is_read[position] = True
+            canvas = to_tensor(pixels, self._backbone.device)
+            for column in range(is_missing.shape[1]):
+                at = np.flatnonzero(is_missing[position, column])
+                if len(at):
+                    here = idx[position[at]]
+                    row_at.append(np.stack([here, np.full_like(here, column)], axis=1))
+                    rows.append(self._trunk_outputs(canvas[torch.from_numpy(at)], here, column - 1))
+            report(len(position))
+        self.is_broken[idx[~is_read]] = True
+        report(int((~is_read).sum()))
+        if not rows:
+            return np.empty((0, 2), dtype=np.int64), np.empty(0, dtype=np.float16)
+        return np.concatenate(row_at), np.concatenate(rows)
+
+    def _trunk_outputs(self, canvas: Tensor, idx: IntArray, view: int) -> Rows:
+        if view == PLAIN:
+            inputs = plain_views(canvas, self._transform.size, self._backbone.normalization)
+        else:
+            views = np.full(len(idx), view)
+            inputs = _augment(canvas, self._words[idx], views, self._transform, self._seed, self._backbone)
+        halves = self._backbone.trunk(inputs).half()
+        if not bool(torch.isfinite(halves).all()):
+            raise IgcdError(
+                f"the trunk of {self._backbone.name} gives values that half precision cannot hold (above 65504 or not "
+                "finite); check the weights, or train with fresh views"
+            )
+        return halves.contiguous().cpu().numpy()  # type: ignore[no-any-return]
+
+
+def embed(views: TrunkViews, tail: nn.Module, *, batch_size: int = 256) -> Tensor:
+    """Features of the plain views of all usable images, in order: (len(usable_idx), d), in evaluation mode."""
+    was_training = tail.training
+    tail.eval()
+    try:
+        with torch.no_grad():
+            starts = range(0, len(views.usable_idx), batch_size)
+            features = [tail(views.plain(views.usable_idx[start : start + batch_size])) for start in starts]
+    finally:
+        tail.train(was_training)
+    if not features:
+        raise IgcdError("there are no images to embed; give at least one that can be decoded")
+    return torch.cat(features)
+
+
+def draw_two(n: int, n_views: int, generator: torch.Generator) -> tuple[IntArray, IntArray]:
+    """Two different view numbers below `n_views` for each of n images, each pair equally likely."""
+    first = torch.randint(n_views, (n,), generator=generator)
+    other = torch.randint(n_views - 1, (n,), generator=generator)
+    return first.numpy(), ((first + 1 + other) % n_views).numpy()
+
+
+def _augment(
+    canvas: Tensor, words: Words, views: IntArray, transform: Transform, seed: int, backbone: Backbone
+) -> Tensor:
+    """Augmented views by number as network input, (n, 3, c, c), (n,), (n,) -> (n, 3, size, size)."""
+    parameters = view_parameters(transform.recipe, uniform_draws(words, views, seed=seed))
+    return augmented_views(canvas, parameters, transform.size, backbone.normalization)
