@@ -6,7 +6,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from igcd.cli_score import score
+from igcd.cli.score import score
 from igcd.errors import IgcdError
 
 FILE = """stage,split,image_id,category,cluster,group
@@ -61,7 +61,7 @@ def test_scoring_does_not_load_torch(tmp_path):
     path = tmp_path / "predictions.csv"
     path.write_text(FILE)
     code = (
-        "import sys; from pathlib import Path; from igcd.cli_score import score; "
+        "import sys; from pathlib import Path; from igcd.cli.score import score; "
         "assert 'scipy' not in sys.modules; score(Path(sys.argv[1]), True); assert 'torch' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code, str(path)], check=True, capture_output=True)

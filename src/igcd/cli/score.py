@@ -10,9 +10,6 @@ if TYPE_CHECKING:
 
     from igcd.metrics.scorecard import Scorecard
 
-PIPE_WIDTH = 200
-"""Columns of text where no terminal says how wide it is, so that no number is cut off."""
-
 
 def score(
     predictions: Annotated[
@@ -42,11 +39,9 @@ def score(
         typer.echo(dumps(card.to_json(), indent=2, allow_nan=False))
         return
 
-    from rich.console import Console
+    from igcd.cli.console import console as make_console
 
-    console = Console(highlight=False)
-    if not console.is_terminal:
-        console = Console(highlight=False, width=PIPE_WIDTH)
+    console = make_console()
     default = card.variants[card.default]
     console.print(f"Accuracy by group, percent ({card.default})")
     console.print(stage_table(card))

@@ -1,0 +1,127 @@
+"""The command line: one function per verb. Imports that take time stay inside the verbs, so that help is instant."""
+
+import errno
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from igcd import __version__
+from igcd.cli.build_commands import Json, add_build_commands
+from igcd.cli.score import score
+from igcd.data.sources import SOURCES
+from igcd.errors import IgcdError
+
+app = typer.Typer(
+    name="igcd",
+    help="Discover new categories in a growing stream of images.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+build_app = typer.Typer(no_args_is_help=True, help="Write the split file of a stream: who is in which stage.")
+app.add_typer(build_app, name="build")
+
+
+def main() -> None:
+    """Runs the command line: an error is one sentence on standard error and a non-zero exit code."""
+    try:
+        app()
+    except IgcdError as error:
+        fail(str(error))
+    except KeyboardInterrupt:
+        fail("interrupted", code=130)
+    except BrokenPipeError:  # the reader of our output, `head` for one, has seen enough
+        sys.stderr.close()
+    except OSError as error:
+        if error.errno == errno.ENOSPC:
+            fail("the disk is full; free some space, or write elsewhere with --out")
+        if error.filename is None:
+            raise
+        fail(f"{error.filename} cannot be used ({error.strerror}); check that it exists and that you may")
+
+
+def fail(sentence: str, code: int = 1) -> None:
+    """Prints the sentence and ends the program."""
+    print(f"igcd: {sentence}", file=sys.stderr)
+    sys.exit(code)
+
+
+def print_table(title: str, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
+    """A table on standard output; numbers are set right."""
+    from rich.table import Table
+
+    from igcd.cli.console import console
+
+    table = Table(*columns, title=title, title_justify="left")
+    for row in rows:
+        table.add_row(*(f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row))
+    console().print(table)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"igcd {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def igcd(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Discover new categories in a growing stream of images."""
+
+
+@app.command()
+def ls(
+    what: Annotated[
+        str | None, typer.Argument(help="data, streams, methods, backbones or recipes; all when left out.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """List what there is: data, streams, methods, backbones and recipes."""
+    from igcd.config import BACKBONES, METHODS, recipe_headline, recipe_names
+    from igcd.streams.protocols import PROTOCOLS
+
+    lists: dict[str, dict[str, str]] = {
+        "data": {source.name: source.description for source in SOURCES.values()},
+        "streams": {str(name): meaning for name, meaning in PROTOCOLS.items()},
+        "methods": METHODS,
+        "backbones": BACKBONES,
+        "recipes": {name: recipe_headline(name) for name in recipe_names()},
+    }
+    if what is not None and what not in lists:
+        raise IgcdError(f"there is no list of {what!r}; ask for one of {', '.join(lists)}")
+    chosen = lists if what is None else {what: lists[what]}
+    if as_json:
+        print(json.dumps(chosen, indent=2))
+        return
+    for title, entries in chosen.items():
+        print_table(title, ["name", "what it is"], entries.items())
+
+
+app.command()(score)
+
+
+@app.command()
+def run(
+    recipe: Annotated[str, typer.Argument(help="A name of `igcd ls recipes`, or a .yaml file.", show_default=False)],
+    overrides: Annotated[
+        list[str] | None, typer.Argument(help="key=value, like method.features=dual.", show_default=False)
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Folder of the run.", show_default=False)] = Path("runs/last"),
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Run a recipe: learn, discover, predict and score, stage after stage."""
+    from igcd.cli.run import run_recipe
+
+    run_recipe(recipe, overrides or [], out, resume=resume, as_json=as_json)
+
+
+add_build_commands(build_app)

@@ -1,0 +1,110 @@
+"""`igcd run` and `igcd demo`: a recipe from beginning to end, with progress on the screen."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from igcd.assembly import build_encoder, build_fabric, build_stream, method_maker
+from igcd.cli.console import console as make_console
+from igcd.config import Recipe, read_recipe
+from igcd.data.quarantine import Quarantine
+from igcd.records import read_json
+from igcd.runner import Watch, claim_folder, run
+from igcd.streams.split import write_split
+from igcd.training import EpochReport
+
+
+def run_recipe(name: str, overrides: Sequence[str], out: Path, *, resume: bool, as_json: bool) -> None:
+    """Runs a recipe into a folder, or goes on with a run that was stopped."""
+    recipe = read_recipe(name, overrides)
+    config = recipe.model_dump(mode="json")
+    is_complete = claim_folder(out, config, resume=resume)
+    results = read_json(out / "results.json") if is_complete else _run(recipe, config, out)
+    if as_json:
+        print(json.dumps(results, indent=2))
+        return
+    console = make_console()
+    console.print(stage_table(results))
+    console.print(f"results in {out}", markup=False, soft_wrap=True)
+
+
+def _run(recipe: Recipe, config: dict[str, Any], out: Path) -> dict[str, Any]:
+    split, stream = build_stream(recipe.stream, recipe.seed)
+    write_split(split, out / "split.tsv")
+    quarantine = Quarantine(limit=recipe.max_broken)
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    ) as progress:
+        bars = _Bars(progress)
+        encoder = build_encoder(recipe.encoder, quarantine=quarantine, progress=bars.on_cache)
+        return run(
+            stream,
+            method_maker(recipe, encoder, build_fabric(recipe)),
+            out,
+            config=config,
+            quarantine=quarantine,
+            watch=Watch(bars.on_epoch, bars.on_stage_start, bars.on_stage_end),
+        )
+
+
+class _Bars:
+    """What is going on: the stage, the views being cached, the epoch."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._tasks: dict[str, TaskID] = {}
+        self._stage = 0
+
+    def _show(self, title: str, done: int, total: int) -> None:
+        if title not in self._tasks:
+            self._tasks[title] = self._progress.add_task(title, total=total)
+        self._progress.update(self._tasks[title], completed=done, total=total)
+        if done >= total:
+            self._progress.remove_task(self._tasks.pop(title))
+
+    def on_cache(self, n_done: int, n_images: int) -> None:
+        self._show("  views", n_done, n_images)
+
+    def on_epoch(self, report: EpochReport) -> None:
+        self._show("  epochs", report.epoch + 1, report.n_epochs)
+
+    def on_stage_start(self, stage: int, n_stages: int) -> None:
+        self._stage = stage
+        self._show("stages", stage, n_stages)
+
+    def on_stage_end(self, record: dict[str, Any]) -> None:
+        scores = "  ".join(f"{group} {value:.1f}" for group, value in record["scores"].items() if value is not None)
+        self._progress.console.print(
+            f"stage {record['stage']}: {scores}  found {len(record['discoveries'])} new  "
+            f"{record['seconds']['learn']:.0f} s",
+            markup=False,
+            highlight=False,
+        )
+
+
+def stage_table(results: dict[str, Any]) -> Table:
+    """The layout of the paper's table 1: a column per stage and group, then M_f and M_d."""
+    table = Table(title=f"{results['stream']}, {results['method']}, seed {results['seed']}", title_justify="left")
+    cells = []
+    for stage in results["stages"]:
+        groups = [group for group, value in stage["scores"].items() if value is not None]
+        if stage["stage"] == 0 or len(groups) == 1:
+            groups = ["All"]
+        for group in groups:
+            table.add_column(f"Stage-{stage['stage']}\n{group}", justify="right")
+            cells.append(f"{stage['scores'][group]:.1f}")
+    for name in ("M_f", "M_d"):
+        table.add_column(f"Overall\n{name}", justify="right")
+        cells.append("–" if results[name] is None else f"{results[name]:.1f}")
+    table.add_row(*cells)
+    return table

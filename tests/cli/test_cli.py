@@ -1,0 +1,134 @@
+"""The command line as a person meets it: in a process of its own."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from igcd.streams.split import read_split
+
+
+def igcd(*arguments, cwd=None):
+    return subprocess.run(
+        [sys.executable, "-m", "igcd", *map(str, arguments)], capture_output=True, text=True, cwd=cwd, timeout=120
+    )
+
+
+@pytest.fixture(scope="module")
+def photos(tmp_path_factory):
+    """A folder per category, ten categories of eight photos, two of the 80 broken."""
+    root = tmp_path_factory.mktemp("photos")
+    rng = np.random.default_rng(0)
+    for category in range(10):
+        (root / f"bird {category}").mkdir()
+        for number in range(8):
+            pixels = rng.integers(0, 255, (12, 16, 3), dtype=np.uint8)
+            Image.fromarray(pixels).save(root / f"bird {category}" / f"{number}.png")
+    (root / "bird 3" / "0.png").write_bytes(b"")
+    (root / "bird 4" / "1.png").write_bytes(b"hello")
+    return root
+
+
+def test_help_and_version():
+    shown = igcd("--help")
+    assert shown.returncode == 0
+    for verb in ("build", "score", "ls"):
+        assert verb in shown.stdout
+    assert igcd("--version").stdout.startswith("igcd 0.")
+    assert igcd("build", "--help").returncode == 0
+    assert "--protocol" in igcd("build", "cifar100", "--help").stdout
+
+
+def loads_torch(*arguments):
+    code = "import sys; from igcd.cli import main; sys.argv = ['igcd', *sys.argv[1:]]\n"
+    code += "try: main()\nexcept SystemExit: pass\nprint('torch' in sys.modules, file=sys.stderr)"
+    done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return done.stderr.strip() == "True"
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["ls"], ["build", "digits", "--help"]])
+def test_help_does_not_load_torch(arguments):
+    assert not loads_torch(*arguments)
+
+
+def test_scoring_does_not_load_torch(tmp_path):
+    path = tmp_path / "predictions.csv"
+    path.write_text("stage,split,image_id,category,cluster,group\n0,test,a,fox,1,Old\n0,test,b,hen,2,Old\n")
+    assert not loads_torch("score", "--predictions", str(path))
+
+
+def test_ls_names_data_and_streams():
+    lists = json.loads(igcd("ls", "--json").stdout)
+    assert {"cifar100", "cub", "folder", "fieldguide"} <= set(lists["data"])
+    assert set(lists["streams"]) == {"igcd-l", "igcd-u", "mi", "cgcd", "static"}
+    assert {"snn_density"} <= set(lists["methods"]) and {"demo"} <= set(lists["recipes"])
+    assert set(json.loads(igcd("ls", "streams", "--json").stdout)) == {"streams"}
+    failed = igcd("ls", "nothing")
+    assert failed.returncode == 1 and "ask for one of" in failed.stderr
+
+
+def test_build_writes_a_split_and_shows_the_stages(tmp_path):
+    done = igcd("build", "digits", "--protocol", "mi", "--out", tmp_path / "a")
+    assert done.returncode == 0, done.stderr
+    assert "digits-mi" in done.stdout and "unlabeled" in done.stdout
+    split = read_split(tmp_path / "a" / "split.tsv")
+    assert len(split.stages) == 4
+    record = json.loads(igcd("build", "digits", "--protocol", "mi", "--out", tmp_path / "b", "--json").stdout)
+    assert (tmp_path / "a" / "split.tsv").read_bytes() == (tmp_path / "b" / "split.tsv").read_bytes()
+    stage = record["stages"][1]
+    assert stage["unlabeled"] == len(split.stages[1].unlabeled.image_ids)
+    assert stage["categories"] == stage["old"] + stage["new"]
+
+
+def test_build_sets_broken_photos_aside(photos, tmp_path):
+    done = igcd("build", "folder", "--data", photos, "--held-out", "0.25", "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "2 images set aside" in done.stdout
+    quarantine = (tmp_path / "quarantine.csv").read_text()
+    assert "bird 3/0.png" in quarantine and "bird 4/1.png" in quarantine
+    split = read_split(tmp_path / "split.tsv")
+    ids = {image_id for stage in split.stages for image_id in stage.labeled.image_ids + stage.test.image_ids}
+    assert "bird 3/0.png" not in ids and len(ids) > 20
+
+
+def test_too_many_broken_photos_stop_the_build(photos, tmp_path):
+    done = igcd("build", "folder", "--data", photos, "--max-broken", "0.01", "--out", tmp_path / "out")
+    assert done.returncode == 1
+    assert "cannot be used" in done.stderr and "--max-broken" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_category_order_from_a_file(tmp_path):
+    (tmp_path / "order.txt").write_text("\n".join("9876543210"))
+    arguments = ["--stages", "4,2,2,2", "--old-presence", "0", "--category-order", tmp_path / "order.txt"]
+    done = igcd("build", "digits", *arguments, "--out", tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert set(read_split(tmp_path / "split.tsv").stages[0].labeled.categories) == set("9876")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["build", "cifar100", "--out", "x"], "needs to know where its files are"),
+        (["build", "cifar100", "--data", "nowhere", "--out", "x"], "does not exist"),
+        (["build", "digits", "--protocol", "mii", "--out", "x"], "--protocol"),
+        (["build", "digits", "--stages", "a,b", "--out", "x"], "--stages"),
+        (["build", "digits", "--stages", "40,40", "--out", "x"], "ask for fewer"),
+        (["build", "digits", "--old-presence", "2", "--out", "x"], "--old-presence"),
+        (["score", "--predictions", "nowhere.csv"], "nowhere.csv"),
+    ],
+)
+def test_an_error_is_one_sentence(arguments, words, tmp_path):
+    done = igcd(*arguments, cwd=tmp_path)
+    assert done.returncode == 1
+    assert words in done.stderr and "Traceback" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_shell_completion_is_there():
+    assert "COMPLETE=complete_bash" in igcd("--show-completion", "bash").stdout
