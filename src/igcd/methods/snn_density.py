@@ -1,0 +1,440 @@
+"""The paper's method: a soft nearest neighbor classifier, density peaks as support, and a replay buffer.
+
+Read top to bottom: `learn` is a stage (section 4), `_loss` the objective (4.2), `_find_novel` the selection of support
+samples (4.3), `_keep` the incremental update (4.4).
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from functools import partial
+from typing import Literal, TypeVar
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from igcd.data.images import Concatenation
+from igcd.encoders.encoder import encode
+from igcd.encoders.trunk_cache import TrunkViews
+from igcd.errors import IgcdError
+from igcd.functional import losses
+from igcd.functional.assignment import contingency, match
+from igcd.functional.density import find_density_peaks, peak_members
+from igcd.functional.herding import herding
+from igcd.functional.neighbors import neighbor_graph
+from igcd.functional.novelty import Projection, fit_projection, is_novel, match_known
+from igcd.functional.selection import Select, select_at_random, select_by_density, select_per_category
+from igcd.memory.support_set import SupportSet
+from igcd.methods.kept_images import ImageBuffer
+from igcd.methods.method import Assignment, Discovery, Kept, Surroundings
+from igcd.methods.projector import Projector, TailAndProjector
+from igcd.training import Batch, Optimization, train
+from igcd.types import UNLABELED, Images, IntArray, Stage
+
+FeatureSpace = Literal["tuned", "frozen", "dual"]
+"""What is compared: the paper's trained feature, the untouched one, or both joined, with peaks found in the untouched.
+
+Training on known categories pulls the novel ones into them, so that their images form no peaks of their own any more;
+in the frozen space they still do (docs/methods/snn_density.md)."""
+
+
+@dataclass(frozen=True)
+class Objective:
+    """Weights and temperatures of the losses, section 4.2 and appendix."""
+
+    lambda_rep: float = 0.35
+    lambda_cls: float = 0.35
+    epsilon: float = 2.0
+    tau: float = 0.1
+    tau_u: float = 0.07
+    tau_c: float = 0.1
+    target_tau_start: float = 0.07
+    target_tau_end: float = 0.04
+    n_warmup_epochs: int = 30
+    contrast: losses.Contrast = "views"
+
+
+@dataclass(frozen=True)
+class DensitySelection:
+    """Which images of the unlabeled set open a category, section 4.3."""
+
+    K: int = 10
+    K_d: int = 20
+    T: float = 0.6
+    margin: float = 0.03
+    """How much denser than similar to a known category a peak must be to be novel; see `functional.novelty`."""
+    n_closest: int = 5
+    graph: Literal["unlabeled", "joint"] = "unlabeled"
+    """Whose neighbors count: those of the unlabeled images (paper), or of labeled and unlabeled ones (its code)."""
+    known: Literal["rule", "none"] = "rule"
+    """Whether a peak may be a known category, or each opens a new one, as in the authors' code."""
+
+
+@dataclass(frozen=True)
+class _Novel:
+    """The images that carry the pseudo-labels of novel peaks: peak by peak, the peak first."""
+
+    idx: IntArray  # (m,) positions in the unlabeled set
+    clusters: Tensor  # (m,)
+    nearest_known: dict[int, int]  # cluster -> the known cluster most like it
+
+
+class SnnDensity:
+    """Soft nearest neighbors with density-selected support and replay. Implements `igcd.methods.method.Method`."""
+
+    def __init__(
+        self,
+        surroundings: Surroundings,
+        *,
+        first_stage: Optimization,
+        later_stages: Optimization,
+        features: FeatureSpace = "tuned",
+        objective: Objective = Objective(),  # noqa: B008 - frozen
+        selection: DensitySelection = DensitySelection(),  # noqa: B008 - frozen
+        n_support: int = 5,
+        n_replay: int = 3,
+        support_selection: Literal["density", "random"] = "density",
+        replay_selection: Literal["density", "herding", "none"] = "density",
+        supervise_replay: bool = True,
+        frozen_weight: float = 0.5,
+        n_components: int = 128,
+    ) -> None:
+        self._given, self._encoder = surroundings, surroundings.encoder
+        self._first_stage, self._later_stages = first_stage, later_stages
+        self._features, self._objective, self._selection = features, objective, selection
+        self._support_selection, self._replay_selection = support_selection, replay_selection
+        self._supervise_replay = supervise_replay
+        self._frozen_weight, self._n_components = frozen_weight, n_components
+        self._generator = torch.Generator().manual_seed(surroundings.seed)
+
+        backbone, size = self._encoder.backbone, self._encoder.transform.canvas
+        projector = Projector(backbone.n_features, generator=self._generator)
+        self._model = TailAndProjector(backbone.new_tail(), projector)
+        self._projection: Projection | None = None  # of the frozen feature, fitted to the first labeled images
+        self._support_images = ImageBuffer(n_per_cluster=n_support, size=size)  # the images of S
+        self._support = SupportSet(n_per_category=n_support)  # S: their features
+        self._replay = ImageBuffer(n_per_cluster=n_replay, size=size)  # R
+        self._cluster_of: dict[int, int] = {}  # category id of a label -> cluster
+        self._discoveries: dict[int, Discovery] = {}
+        self._n_clusters = 0
+
+    # Section 4: one stage ------------------------------------------------------------------------------------------
+
+    def learn(self, stage: Stage) -> None:
+        """Learns from labeled ∪ R and unlabeled images with S as it grows, then updates S and R for later stages."""
+        self._take_in_labels(stage)
+        images, clusters = self._labeled_and_replayed(stage)
+        labeled, unlabeled = self._encoder.training_views(images), self._encoder.training_views(stage.unlabeled)
+        clusters = clusters[labeled.usable_idx]
+        if self._projection is None:
+            self._projection = fit_projection(self._frozen(labeled), n_components=self._n_components)
+
+        self._support_labeled(images, labeled, clusters)
+        novel = self._find_novel(labeled, clusters, unlabeled)
+        self._support_images.add(stage.unlabeled, novel.idx, novel.clusters, pseudo_labeled=True)
+
+        self._train(stage.index, labeled, clusters, unlabeled)
+
+        if self._features == "tuned":  # the space has moved: its peaks are found anew
+            self._forget(list(novel.nearest_known))
+            self._support_labeled(images, labeled, clusters)
+            novel = self._find_novel(labeled, clusters, unlabeled)
+            self._support_images.add(stage.unlabeled, novel.idx, novel.clusters, pseudo_labeled=True)
+        self._record(stage, novel)
+        self._keep(stage, images, labeled, clusters, novel)
+        self._support = self._encode_support(self._compared)
+
+    def _take_in_labels(self, stage: Stage) -> None:
+        """Gives each newly labeled category a cluster: the discovery that mostly holds its images, or a new one.
+
+        In IGCD-l the labels tell what the unlabeled images of the last stage were. A discovery that turns out to be
+        such a category keeps its id; one that turns out to be nothing is dropped.
+        """
+        newly = sorted(set(stage.labels.tolist()) - set(self._cluster_of))
+        unnamed = sorted(set(self._support_images.clusters.tolist()) - set(self._cluster_of.values()))
+        if newly and unnamed:
+            predicted = self.predict(stage.labeled).cluster.numpy()
+            counts = contingency(np.where(np.isin(predicted, unnamed), predicted, UNLABELED), stage.labels)
+            for cluster, category in enumerate(match(counts).tolist()):
+                is_mostly = category in newly and 2 * counts[cluster, category] > counts[[cluster]].sum()
+                if is_mostly:
+                    self._cluster_of[category] = cluster
+            self._forget(set(unnamed) - set(self._cluster_of.values()))
+        for category in newly:
+            if category not in self._cluster_of:
+                self._cluster_of[category] = self._new_cluster()
+
+    def _labeled_and_replayed(self, stage: Stage) -> tuple[Images, Tensor]:
+        """The labeled images of the stage with those of R behind them, and their clusters."""
+        clusters = torch.tensor([self._cluster_of[category] for category in stage.labels.tolist()], dtype=torch.int64)
+        if len(clusters) == 0 and not self._supervise_replay:
+            return stage.labeled, clusters
+        labeled_ids = set(stage.labeled.ids)
+        rows = [row for row, image_id in enumerate(self._replay.entries.image_ids) if image_id not in labeled_ids]
+        return (
+            Concatenation([stage.labeled, self._replay.images(rows)]),
+            torch.cat([clusters, self._replay.clusters[rows]]),
+        )
+
+    # Section 4.2: classifier learning ------------------------------------------------------------------------------
+
+    def _train(self, stage: int, labeled: TrunkViews, clusters: Tensor, unlabeled: TrunkViews) -> None:
+        if self._features == "frozen":
+            return
+        support = self._encode_support(self._tuned)
+        row_of = {cluster: row for row, cluster in enumerate(support.category_ids.tolist())}
+        targets = torch.tensor([row_of[cluster] for cluster in clusters.tolist()], dtype=torch.int64)
+
+        def refresh(_epoch: int) -> None:
+            nonlocal support
+            support = self._encode_support(self._tuned)
+
+        train(
+            self._model,
+            lambda model, batch, epoch: self._loss(model, batch, epoch, labeled, targets, unlabeled, support),
+            n_labeled=len(labeled.usable_idx),
+            n_unlabeled=len(unlabeled.usable_idx),
+            optimization=self._first_stage if stage == 0 else self._later_stages,
+            fabric=self._given.fabric,
+            seed=self._given.seed * 1000 + stage,
+            before_epoch=refresh,
+            after_epoch=self._given.after_epoch,
+            checkpoint=self._given.checkpoint,
+        )
+
+    def _loss(
+        self,
+        model: nn.Module,
+        batch: Batch,
+        epoch: int,
+        labeled: TrunkViews,
+        targets: Tensor,
+        unlabeled: TrunkViews,
+        support: SupportSet,
+    ) -> Tensor:
+        """L = L_rep + L_cls, eq. 1 to 7, on two views of each image."""
+        objective = self._objective
+        inputs = [
+            view
+            for views, rows in ((labeled, batch.labeled_rows), (unlabeled, batch.unlabeled_rows))
+            if len(rows)
+            for view in views.two_views(views.usable_idx[rows], batch.generator)
+        ]
+        h, z = model(torch.cat(inputs))
+        n_labeled, n_unlabeled = len(batch.labeled_rows), len(batch.unlabeled_rows)
+        sizes = [n_labeled, n_labeled, n_unlabeled, n_unlabeled]
+        h_labeled_1, h_labeled_2, h_unlabeled_1, h_unlabeled_2 = h.split(sizes)
+        z_labeled_1, z_labeled_2, z_unlabeled_1, z_unlabeled_2 = z.split(sizes)
+        categories = targets[torch.from_numpy(batch.labeled_rows)]
+
+        supervised = losses.supervised_contrastive(
+            z_labeled_1, z_labeled_2, categories, tau=objective.tau_c, contrast=objective.contrast
+        )
+        self_supervised = losses.self_supervised_contrastive(
+            torch.cat([z_labeled_1, z_unlabeled_1]),
+            torch.cat([z_labeled_2, z_unlabeled_2]),
+            tau=objective.tau_u,
+            contrast=objective.contrast,
+        )
+        l_rep = losses.representation_loss(supervised, self_supervised, supervised_weight=objective.lambda_rep)
+
+        log_probs = support.log_probs(torch.cat([h_labeled_1, h_labeled_2]), tau=objective.tau)
+        l_labeled = losses.labeled_loss(log_probs, categories.repeat(2))
+        target_tau = losses.target_temperature(
+            epoch,
+            start=objective.target_tau_start,
+            end=objective.target_tau_end,
+            n_warmup_epochs=objective.n_warmup_epochs,
+        )
+        both_ways = [
+            losses.unlabeled_loss(
+                support.log_probs(h_target, tau=target_tau),
+                support.log_probs(h_anchor, tau=objective.tau),
+                entropy_weight=objective.epsilon,
+            )
+            for h_target, h_anchor in ((h_unlabeled_1, h_unlabeled_2), (h_unlabeled_2, h_unlabeled_1))
+        ]
+        l_unlabeled = (both_ways[0] + both_ways[1]) / 2
+        l_cls = losses.classifier_loss(l_labeled, l_unlabeled, labeled_weight=objective.lambda_cls)
+        return losses.total_loss(l_rep, l_cls)
+
+    # Section 4.3: support sample selection -------------------------------------------------------------------------
+
+    def _support_labeled(self, images: Images, labeled: TrunkViews, clusters: Tensor) -> None:
+        """S for the labeled categories: each one's density peak and its nearest neighbors."""
+        select: Select = partial(select_by_density, n_neighbors=self._selection.K)
+        if self._support_selection == "random":
+            select = partial(select_at_random, generator=self._generator)
+        n_support = self._support.n_per_category
+        chosen = select_per_category(self._compared(labeled), clusters, n_support, select=select)
+        self._support_images.remove(set(clusters.tolist()))
+        self._support_images.add(images, labeled.usable_idx[chosen.numpy()], clusters[chosen], pseudo_labeled=False)
+
+    def _find_novel(self, labeled: TrunkViews, clusters: Tensor, unlabeled: TrunkViews) -> _Novel:
+        """Density peaks of the unlabeled images that no known category explains; each opens a cluster."""
+        selection, n_support = self._selection, self._support.n_per_category
+        h = self._peak_space(unlabeled)
+        if len(h) < 3:
+            return _Novel(np.empty(0, dtype=np.int64), torch.empty(0, dtype=torch.int64), {})
+        known_h = torch.cat([self._peak_space(labeled), self._peak_space(self._support_views())])
+        known_clusters = torch.cat([clusters, self._support_images.clusters])
+        everything = torch.cat([h, known_h]) if selection.graph == "joint" else h
+        graph = neighbor_graph(everything, min(max(selection.K, selection.K_d, n_support), len(everything) - 1))
+        found = find_density_peaks(
+            graph,
+            n_neighbors=min(selection.K, graph.k),
+            n_overlap_neighbors=min(selection.K_d, graph.k),
+            max_iou=selection.T,
+        )
+        peaks = found.idx[found.idx < len(h)]
+        nearest = match_known(h[peaks], known_h, known_clusters, n_closest=selection.n_closest)
+        opens = torch.ones(len(peaks), dtype=torch.bool)
+        if selection.known == "rule":
+            opens = is_novel(found.density[peaks], nearest.similarity, margin=selection.margin)
+        members = peak_members(peaks[opens], graph, n_members=n_support)
+        rows, peak = members.idx[members.idx < len(h)], members.peak[members.idx < len(h)]
+        ids = torch.tensor([self._new_cluster() for _ in range(int(opens.sum()))], dtype=torch.int64)
+        nearest_known = dict(zip(ids.tolist(), nearest.category[opens].tolist(), strict=True))
+        return _Novel(unlabeled.usable_idx[rows.numpy()], ids[peak], nearest_known)
+
+    # Section 4.4: incremental update -------------------------------------------------------------------------------
+
+    def _keep(self, stage: Stage, images: Images, labeled: TrunkViews, clusters: Tensor, novel: _Novel) -> None:
+        """The images of S chosen anew with the trained feature; the same, or a herd, into R for later stages."""
+        self._support_labeled(images, labeled, clusters)
+        if self._replay_selection == "none":
+            return
+        select: Select = partial(select_by_density, n_neighbors=self._selection.K)
+        if self._replay_selection == "herding":
+            select = herding
+        n_replay = self._replay.entries.n_per_category
+        chosen = select_per_category(self._compared(labeled), clusters, n_replay, select=select)
+        self._replay.add(images, labeled.usable_idx[chosen.numpy()], clusters[chosen], pseudo_labeled=False)
+        self._replay.add(stage.unlabeled, novel.idx, novel.clusters, pseudo_labeled=True)
+
+    # Features ------------------------------------------------------------------------------------------------------
+
+    def _tuned(self, views: TrunkViews) -> Tensor:
+        """The trained feature h, (n, d)."""
+        return encode(views, self._model.tail, n_features=self._encoder.backbone.n_features)
+
+    def _frozen(self, views: TrunkViews) -> Tensor:
+        """The pretrained feature, (n, d)."""
+        return encode(views, self._encoder.backbone.tail, n_features=self._encoder.backbone.n_features)
+
+    def _peak_space(self, views: TrunkViews) -> Tensor:
+        """Where peaks are looked for: the trained feature, or the pretrained one, centered and reduced. (n, ...)."""
+        if self._features == "tuned":
+            return self._tuned(views)
+        if self._projection is None:
+            raise IgcdError("the method has learned nothing yet; let it learn a stage before it predicts")
+        return self._projection(self._frozen(views))
+
+    def _compared(self, views: TrunkViews) -> Tensor:
+        """What the classifier compares, rows of length 1; `dual` is the weighted mean of both cosines. (n, ...)."""
+        if self._features != "dual":
+            return self._peak_space(views)
+        weight = self._frozen_weight
+        return torch.cat([weight**0.5 * self._peak_space(views), (1 - weight) ** 0.5 * self._tuned(views)], dim=1)
+
+    def _support_views(self) -> TrunkViews:
+        return self._encoder.plain_views(self._support_images.images())
+
+    def _encode_support(self, features: Callable[[TrunkViews], Tensor]) -> SupportSet:
+        """S as the classifier compares with it now."""
+        entries, h = self._support_images.entries, features(self._support_views())
+        support = SupportSet(n_per_category=entries.n_per_category)
+        for pseudo in (False, True):
+            rows = (entries.is_pseudo == pseudo).nonzero()[:, 0]
+            ids = [entries.image_ids[row] for row in rows.tolist()]
+            support.add(h[rows], entries.categories[rows], ids, pseudo_labeled=pseudo)
+        return support
+
+    # What others ask -----------------------------------------------------------------------------------------------
+
+    def predict(self, images: Images) -> Assignment:
+        """The most probable cluster of each image and its probability."""
+        views = self._encoder.plain_views(images)
+        cluster = torch.full((len(images),), UNLABELED, dtype=torch.int64)
+        probability = torch.zeros(len(images))
+        if len(views.usable_idx):
+            found = self._support.predict(self._compared(views), tau=self._objective.tau)
+            cluster[views.usable_idx], probability[views.usable_idx] = found[0].cpu(), found[1].cpu()
+        return Assignment(cluster, probability)
+
+    def clusters_of_categories(self) -> dict[int, int]:
+        """For each category id of the stages so far, the cluster that stands for it."""
+        return dict(self._cluster_of)
+
+    def discoveries(self) -> list[Discovery]:
+        """The categories found so far without a label, in the order they were found."""
+        return list(self._discoveries.values())
+
+    def kept(self) -> Kept:
+        """What is held of past images."""
+        replay, support = self._replay.entries, self._support_images.entries
+        return Kept(
+            replay_images=len(replay),
+            support_images=len(support),
+            images=len(set(replay.image_ids) | set(support.image_ids)),
+            pseudo_labeled=replay.account().pseudo_labeled,
+            bytes=replay.account().bytes + support.account().bytes,
+        )
+
+    def _record(self, stage: Stage, novel: _Novel) -> None:
+        for cluster, nearest in novel.nearest_known.items():
+            ids = tuple(stage.unlabeled.ids[i] for i in novel.idx[(novel.clusters == cluster).numpy()].tolist())
+            self._discoveries[cluster] = Discovery(cluster, stage.index, ids, nearest)
+
+    def _forget(self, clusters: set[int] | list[int]) -> None:
+        self._support_images.remove(clusters)
+        self._replay.remove(clusters)
+        for cluster in clusters:
+            self._discoveries.pop(cluster, None)
+
+    def _new_cluster(self) -> int:
+        self._n_clusters += 1
+        return self._n_clusters - 1
+
+    def state_dict(self) -> tuple[dict[str, Tensor], dict[str, str]]:
+        """All of it as tensors and text, as safetensors stores them."""
+        tensors = {f"model.{name}": tensor for name, tensor in self._model.state_dict().items()}
+        if self._projection is not None:
+            tensors |= {"projection.mean": self._projection.mean, "projection.components": self._projection.components}
+        metadata = {
+            "cluster_of": json.dumps(sorted(self._cluster_of.items())),
+            "discoveries": json.dumps([asdict(discovery) for discovery in self.discoveries()]),
+            "n_clusters": json.dumps(self._n_clusters),
+            "generator": json.dumps(self._generator.get_state().tolist()),
+        }
+        stores = (self._support_images.state_dict(), self._support.state_dict(), self._replay.state_dict())
+        for part, (part_tensors, part_metadata) in zip(("support_images", "support", "replay"), stores, strict=True):
+            tensors |= {f"{part}.{name}": tensor for name, tensor in part_tensors.items()}
+            metadata |= {f"{part}.{name}": text for name, text in part_metadata.items()}
+        return tensors, metadata
+
+    def load_state_dict(self, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
+        """The inverse of `state_dict`."""
+        self._model.load_state_dict(_part(tensors, "model"))
+        projection = _part(tensors, "projection")
+        self._projection = Projection(**projection) if projection else None
+        self._cluster_of = dict(json.loads(metadata["cluster_of"]))
+        self._discoveries = {
+            entry["cluster"]: Discovery(**entry | {"members": tuple(entry["members"])})
+            for entry in json.loads(metadata["discoveries"])
+        }
+        self._n_clusters = json.loads(metadata["n_clusters"])
+        self._generator.set_state(torch.tensor(json.loads(metadata["generator"]), dtype=torch.uint8))
+        self._support_images = ImageBuffer.from_state_dict(
+            _part(tensors, "support_images"), _part(metadata, "support_images")
+        )
+        self._support = SupportSet.from_state_dict(_part(tensors, "support"), _part(metadata, "support"))
+        self._replay = ImageBuffer.from_state_dict(_part(tensors, "replay"), _part(metadata, "replay"))
+
+
+T = TypeVar("T")
+
+
+def _part(entries: Mapping[str, T], name: str) -> dict[str, T]:
+    return {key.removeprefix(f"{name}."): value for key, value in entries.items() if key.startswith(f"{name}.")}

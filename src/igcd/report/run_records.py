@@ -1,0 +1,233 @@
+"""What a run has written down, read and checked."""
+
+import csv
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from igcd.data.geography import is_coordinate
+from igcd.errors import IgcdError
+from igcd.metrics.predictions import read_predictions
+from igcd.types import FloatArray, IntArray, Predictions
+
+
+class Record(BaseModel):
+    """A part of a JSON file. What the report does not use may be there too."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class CountRecord(Record):
+    """Clusters made for categories that there are."""
+
+    found: int
+    true: int
+
+
+class CountRecords(Record):
+    """Over all of a stage, and over what it has for the first time."""
+
+    all: CountRecord
+    new: CountRecord
+
+
+class SecondsRecord(Record):
+    """Where the time went."""
+
+    learn: float
+    predict: float
+
+
+class KeptRecord(Record):
+    """What the method holds of past images."""
+
+    replay_images: int
+    support_images: int
+    images: int
+    pseudo_labeled: int
+    bytes: int
+
+
+class StageResult(Record):
+    """The scores of a stage, in percent."""
+
+    stage: int
+    scores: dict[str, float | None]
+    n_images: int
+    n_categories: int
+    n_clusters: int
+    NMI: float
+    ARI: float
+    identity: float
+    count: CountRecords
+    labeled_images: int
+    unlabeled_images: int
+    seconds: SecondsRecord
+    kept: KeptRecord
+    found: int
+
+
+class Results(Record):
+    """`results.json`."""
+
+    default: str
+    M_f: float | None
+    M_d: float | None
+    stages: tuple[StageResult, ...]
+    stream: str
+    method: str
+    seed: int
+    seconds: SecondsRecord
+    peak_memory_bytes: int
+    set_aside: dict[str, int]
+    versions: dict[str, str]
+    config: dict[str, Any]
+
+
+class DiscoveryRecord(Record):
+    """A category found at a stage; `category` and `purity` where the truth is known."""
+
+    cluster: int
+    nearest_known: int | None
+    size: int
+    category: str | None
+    purity: float | None
+    images: tuple[str, ...]  # paths below the run's folder, the density peak first
+
+
+class StageRecord(Record):
+    """`stages/stage-t.json`."""
+
+    stage: int
+    known_clusters: dict[str, str]  # the category each cluster stands for, of the categories labeled by now
+    discoveries: tuple[DiscoveryRecord, ...]
+    examples: dict[str, tuple[str, ...]]  # paths of images of the categories labeled by now
+
+
+@dataclass(frozen=True)
+class Places:
+    """`places.csv`: how many images of a stage were seen in a cell of the globe, (n,) each."""
+
+    stage: IntArray
+    latitude: FloatArray
+    longitude: FloatArray
+    images: IntArray
+
+
+@dataclass(frozen=True)
+class Run:
+    """All records of a finished run."""
+
+    folder: Path
+    results: Results
+    stages: tuple[StageRecord, ...]
+    predictions: Predictions
+    spec: Mapping[str, Any]  # of the stream, from the head of split.tsv; empty without one
+    places: Places | None
+    ended: str | None  # time of the last event, ISO 8601
+
+
+def read_run(folder: Path) -> Run:
+    """Reads the records of a finished run."""
+    if not (folder / "config.json").is_file():
+        what = "has no config.json" if folder.is_dir() else "is not a folder"
+        raise IgcdError(f"{folder} {what}; give the folder that `igcd run … --out` wrote to")
+    if not (folder / "results.json").is_file():
+        n_done = len(list((folder / "stages").glob("stage-*.json")))
+        raise IgcdError(
+            f"{folder} holds a run that is not finished ({n_done} stage{'' if n_done == 1 else 's'} done); repeat its "
+            f"`igcd run` command with --out {folder} --resume, then report"
+        )
+    results = _read(folder / "results.json", Results)
+    stages = tuple(_read(folder / "stages" / f"stage-{result.stage}.json", StageRecord) for result in results.stages)
+    predictions = read_predictions(folder / "predictions.csv")
+    scored = sorted(result.stage for result in results.stages)
+    predicted = sorted(set(predictions.stage.tolist()))
+    if scored != predicted:
+        raise IgcdError(
+            f"{folder}: results.json has the stages {scored} and predictions.csv has {predicted}; they are not of one "
+            "run, repeat it into a new folder"
+        )
+    return Run(
+        folder=folder,
+        results=results,
+        stages=stages,
+        predictions=predictions,
+        spec=_read_spec(folder / "split.tsv"),
+        places=_read_places(folder / "places.csv"),
+        ended=_read_last_time(folder / "events.jsonl"),
+    )
+
+
+_R = TypeVar("_R", bound=Record)
+
+
+def _read(path: Path, kind: type[_R]) -> _R:
+    try:
+        return kind.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise IgcdError(
+            f"{path} cannot be read ({error.strerror or error}); repeat the run into a new folder"
+        ) from None
+    except ValidationError as error:
+        fault = error.errors()[0]
+        where = ".".join(str(part) for part in fault["loc"]) or "the file"
+        raise IgcdError(
+            f"{path} is not what `igcd run` writes: {where}: {fault['msg']}; repeat the run into a new folder"
+        ) from None
+
+
+def _read_spec(path: Path) -> Mapping[str, Any]:
+    """How the stream was cut. The rest of the split file can be large and is not needed."""
+    if not path.is_file():
+        return {}
+    with path.open(encoding="utf-8", errors="replace") as file:
+        for line in file:
+            if not line.startswith("#"):
+                break
+            key, _, text = line[1:].partition(" ")
+            if key == "spec":
+                try:
+                    spec = json.loads(text)
+                except ValueError:
+                    return {}
+                return spec if isinstance(spec, dict) else {}
+    return {}
+
+
+def _read_places(path: Path) -> Places | None:
+    if not path.is_file():
+        return None
+    columns: dict[str, list[float]] = {"stage": [], "latitude": [], "longitude": [], "images": []}
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                for name, values in columns.items():
+                    values.append(float(row[name]))
+    except (OSError, KeyError, TypeError, ValueError) as error:
+        raise IgcdError(
+            f"{path} cannot be read ({error!r}); expected the columns {','.join(columns)} with numbers in them, repair "
+            "or remove it"
+        ) from None
+    latitude, longitude = np.array(columns["latitude"]), np.array(columns["longitude"])
+    is_place = is_coordinate(latitude, longitude)
+    return Places(
+        stage=np.array(columns["stage"], dtype=np.int64)[is_place],
+        latitude=latitude[is_place],
+        longitude=longitude[is_place],
+        images=np.array(columns["images"], dtype=np.int64)[is_place],
+    )
+
+
+def _read_last_time(path: Path) -> str | None:
+    """When the run ended. The log is for people; without it, or where it is cut off, the report has no date."""
+    try:
+        last = path.read_text(encoding="utf-8").splitlines()[-1]
+        return str(json.loads(last)["time"])
+    except (OSError, ValueError, IndexError, KeyError, TypeError):
+        return None

@@ -1,0 +1,70 @@
+"""The scores in the layout of the paper's table 1: a group of columns per stage, then M_f and M_d."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from igcd.report.paper import PublishedRow
+from igcd.report.run_records import Results
+
+
+@dataclass(frozen=True)
+class ScoreRow:
+    """A row: a name, what stands small beside it, and a value per column."""
+
+    name: str
+    note: str
+    values: tuple[float | None, ...]
+    is_ours: bool
+
+
+@dataclass(frozen=True)
+class ScoreTable:
+    """Columns as (stage, groups), and rows with a value for each group, M_f and M_d."""
+
+    stages: tuple[tuple[int, tuple[str, ...]], ...]
+    rows: tuple[ScoreRow, ...]
+
+
+def score_table(results: Results, name: str, note: str, published: Sequence[PublishedRow]) -> ScoreTable:
+    """Our row, and the published ones under it."""
+    stages = tuple(
+        (
+            result.stage,
+            _groups(result.scores, [group for row in published for at, group in row.scores if at == result.stage]),
+        )
+        for result in results.stages
+    )
+    ours = {(result.stage, group): score for result in results.stages for group, score in result.scores.items()}
+
+    def values(scores: Mapping[tuple[int, str], float | None]) -> list[float | None]:
+        return [scores.get((stage, group)) for stage, groups in stages for group in groups]
+
+    rows = [ScoreRow(name, note, (*values(ours), results.M_f, results.M_d), is_ours=True)]
+    for row in published:
+        scores = (*values(row.scores), row.forgetting, row.discovery)
+        rows.append(ScoreRow(f"Paper, table {row.table}", row.backbone, scores, is_ours=False))
+    return ScoreTable(stages, tuple(rows))
+
+
+def _groups(scores: Mapping[str, float | None], published: Sequence[str]) -> tuple[str, ...]:
+    """The groups of a stage in the paper's order: All, Old, New, then S-t from the latest to the first.
+
+    All says nothing beside a single group of the stage's own, so it stands alone at stage 0 and is left out where all
+    categories are new, as in table 2.
+
+    >>> _groups({"All": 80.0, "Old": 80.0, "New": None}, [])
+    ('All',)
+    >>> _groups({"All": 60.0, "Old": None, "New": 60.0, "S-0": 50.0, "S-1": 40.0}, [])
+    ('New', 'S-1', 'S-0')
+    """
+    present = {group for group, score in scores.items() if score is not None}
+    if scores.get("New") is None and not any(group.startswith("S-") for group in present):
+        present = {"All"}
+    elif scores.get("Old") is None and scores.get("New") is not None:
+        present -= {"All"}
+    return tuple(sorted(present | set(published), key=_rank))
+
+
+def _rank(group: str) -> tuple[int, int]:
+    own = ("All", "Old", "New")
+    return (own.index(group), 0) if group in own else (len(own), -int(group.removeprefix("S-")))

@@ -1,0 +1,281 @@
+"""For each stage of a stream: learn, predict, score, record."""
+
+import json
+import platform
+import resource
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from PIL import Image
+from torch import Tensor
+
+from igcd import __version__
+from igcd.data.decoding import fit
+from igcd.data.quarantine import Quarantine
+from igcd.errors import IgcdError
+from igcd.methods.method import Assignment, Discovery, Method
+from igcd.metrics.predictions import read_predictions, write_predictions
+from igcd.metrics.scorecard import scorecard
+from igcd.records import read_json, write_json
+from igcd.tensor_files import read_tensors, write_tensors
+from igcd.training import Checkpoint, EpochReport
+from igcd.types import Images, Predictions, Stage, StageTruth, Stream, Truth
+
+N_GALLERY = 12
+"""Images shown of a discovered category."""
+THUMBNAIL = 96
+N_EXAMPLES = 3
+"""Images shown of a known category."""
+
+
+@dataclass(frozen=True)
+class Watch:
+    """Whom to tell how a run goes."""
+
+    on_epoch: Callable[[EpochReport], None] = field(default=lambda _report: None)
+    on_stage_start: Callable[[int, int], None] = field(default=lambda _stage, _n_stages: None)
+    on_stage_end: Callable[[dict[str, Any]], None] = field(default=lambda _record: None)
+
+
+class EpochCheckpoint:
+    """The state after the last epoch of the stage at work, in one file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.stage = 0
+
+    def load(self) -> tuple[int, dict[str, Tensor]]:
+        """Epochs done of this stage and the state after them; 0 and nothing at its start."""
+        if not self._path.is_file():
+            return 0, {}
+        state, text = read_tensors(self._path)
+        return (int(text["n_epochs_done"]), state) if int(text["stage"]) == self.stage else (0, {})
+
+    def save(self, n_epochs_done: int, state: dict[str, Tensor]) -> None:
+        """Keeps the state, whole or not at all."""
+        write_tensors(self._path, state, {"stage": str(self.stage), "n_epochs_done": str(n_epochs_done)})
+
+    def clear(self) -> None:
+        """Forgets the state: its stage is done."""
+        self._path.unlink(missing_ok=True)
+
+
+def run(
+    stream: Stream,
+    make_method: Callable[[Checkpoint, Callable[[EpochReport], None]], Method],
+    out: Path,
+    *,
+    config: dict[str, Any],
+    quarantine: Quarantine,
+    watch: Watch = Watch(),  # noqa: B008 - frozen
+) -> dict[str, Any]:
+    """Runs a method over a stream and records everything below `out`; goes on where an earlier run was stopped.
+
+    Each stage leaves its predictions and the state of the method behind, in that order, so that a run that is killed
+    redoes at most one epoch of training and one evaluation. Returns what `results.json` holds.
+    """
+    checkpoint = EpochCheckpoint(out / "model" / "epoch.safetensors")
+    events = EventLog(out / "events.jsonl")
+
+    def after_epoch(report: EpochReport) -> None:
+        events.add("epoch", stage=checkpoint.stage, **asdict(report))
+        watch.on_epoch(report)
+
+    method = make_method(checkpoint, after_epoch)
+    n_done = _load_method(method, out / "model" / "model.safetensors")
+    examples: dict[str, list[str]] = {}
+    for stage, truth in stream:
+        if stage.index < n_done:
+            examples = read_json(_stage_path(out, stage.index, "json"))["examples"]
+            continue
+        checkpoint.stage = stage.index
+        watch.on_stage_start(stage.index, len(stream))
+        events.add("stage", stage=stage.index, labeled=len(stage.labeled), unlabeled=len(stage.unlabeled))
+        started = time.perf_counter()
+        method.learn(stage)
+        learned = time.perf_counter()
+        assignments = {"test": method.predict(truth.test_images), "unlabeled": method.predict(stage.unlabeled)}
+        predicted = time.perf_counter()
+        rows = stage_predictions(stage.index, assignments, truth)
+        write_predictions(rows, _stage_path(out, stage.index, "csv"))
+        examples |= _write_examples(out, stage, examples)
+        record = {
+            "stage": stage.index,
+            "labeled_images": len(stage.labeled),
+            "unlabeled_images": len(stage.unlabeled),
+            "seconds": {"learn": learned - started, "predict": predicted - learned},
+            "kept": asdict(method.kept()),
+            "known_clusters": {
+                str(cluster): stage.category_names[category]
+                for category, cluster in sorted(method.clusters_of_categories().items())
+            },
+            "discoveries": [
+                _describe(out, discovery, stage, truth.unlabeled, assignments["unlabeled"])
+                for discovery in method.discoveries()
+                if discovery.stage == stage.index
+            ],
+            "examples": examples,
+        }
+        write_json(_stage_path(out, stage.index, "json"), record)
+        tensors, text = method.state_dict()
+        write_tensors(out / "model" / "model.safetensors", tensors, text | {"n_stages_done": str(stage.index + 1)})
+        checkpoint.clear()
+        scores = scorecard(_all_predictions(out, stage.index + 1)).to_json()["stages"][-1]
+        events.add("scores", **scores)
+        watch.on_stage_end(record | scores)
+    return _finish(stream, out, config, quarantine)
+
+
+def stage_predictions(stage: int, assignments: dict[str, Assignment], truth: StageTruth) -> Predictions:
+    """The rows of one stage of `predictions.csv`."""
+    truth_of = {"test": truth.test, "unlabeled": truth.unlabeled}
+    splits = [split for split, assignment in assignments.items() for _ in assignment.cluster]
+    known = [truth_of[split] for split in assignments]
+    return Predictions(
+        stage=np.full(len(splits), stage, dtype=np.int64),
+        split=tuple(splits),
+        image_id=tuple(image_id for part in known for image_id in part.image_ids),
+        category=tuple(category for part in known for category in part.categories),
+        cluster=tuple(str(cluster) for part in assignments.values() for cluster in part.cluster.tolist()),
+        group=tuple(group for part in known for group in part.groups),
+    )
+
+
+class EventLog:
+    """A line of JSON for everything that happens, with its time."""
+
+    def __init__(self, path: Path) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self._path = path
+
+    def add(self, event: str, **values: Any) -> None:  # noqa: ANN401 - whatever JSON holds
+        """Appends a line."""
+        line = json.dumps({"time": datetime.now(UTC).isoformat(timespec="seconds"), "event": event, **values})
+        with self._path.open("a", encoding="utf-8") as file:
+            file.write(f"{line}\n")
+
+
+def check_folder(out: Path, config: dict[str, Any], *, resume: bool) -> bool:
+    """Whether `out` holds this very run, complete. Raises where it holds anything that must not be touched.
+
+    A folder that holds a run of another config is refused; one of the same config needs `resume`.
+    """
+    path = out / "config.json"
+    if not path.is_file():
+        if out.is_dir() and any(out.iterdir()):
+            raise IgcdError(f"{out} is not empty and not the output of a run; give --out a new folder")
+        return False
+    if read_json(path) != config:
+        raise IgcdError(f"{out} holds a run with other settings (see {path}); give --out a new folder")
+    if not resume:
+        raise IgcdError(f"{out} holds this very run; continue it with --resume, or give --out a new folder")
+    return (out / "results.json").is_file()
+
+
+def _finish(stream: Stream, out: Path, config: dict[str, Any], quarantine: Quarantine) -> dict[str, Any]:
+    predictions = _all_predictions(out, len(stream))
+    write_predictions(predictions, out / "predictions.csv")
+    if len(quarantine):
+        quarantine.write(out / "quarantine.csv")
+    stages = [read_json(_stage_path(out, index, "json")) for index in range(len(stream))]
+    seconds = {part: sum(stage["seconds"][part] for stage in stages) for part in ("learn", "predict")}
+    results = scorecard(predictions).to_json()
+    for scores, record in zip(results["stages"], stages, strict=True):
+        scores |= {key: record[key] for key in ("labeled_images", "unlabeled_images", "seconds", "kept")}
+        scores["found"] = len(record["discoveries"])
+    results |= {
+        "stream": stream.name,
+        "method": config["method"]["name"],
+        "seed": config["seed"],
+        "seconds": seconds,
+        "peak_memory_bytes": _peak_memory(),
+        "set_aside": quarantine.counts(),
+        "versions": {
+            "igcd": __version__,
+            "python": platform.python_version(),
+            **{package: version(package) for package in ("numpy", "torch", "timm", "scikit-learn")},
+        },
+        "config": config,
+    }
+    write_json(out / "results.json", results)
+    return results
+
+
+def _describe(out: Path, discovery: Discovery, stage: Stage, truth: Truth, assignment: Assignment) -> dict[str, Any]:
+    """A discovered category for the report: its typical images first, and what it is where the truth is known."""
+    position_of = {image_id: position for position, image_id in enumerate(stage.unlabeled.ids)}
+    members = [position_of[image_id] for image_id in discovery.members]
+    inside = np.flatnonzero(assignment.cluster.numpy() == discovery.cluster)
+    by_probability = inside[np.argsort(-assignment.probability.numpy()[inside], kind="stable")].tolist()
+    shown = list(dict.fromkeys([*members, *by_probability]))[:N_GALLERY]
+    counts = Counter(truth.categories[position] for position in inside.tolist())
+    category = counts.most_common(1)[0][0] if counts else None
+    return {
+        "cluster": discovery.cluster,
+        "nearest_known": discovery.nearest_known,
+        "size": len(inside),
+        "category": category,
+        "purity": counts[category] / len(inside) if category else None,
+        "images": _write_thumbnails(out, f"found-{discovery.cluster}", stage.unlabeled, shown),
+    }
+
+
+def _write_examples(out: Path, stage: Stage, known: dict[str, list[str]]) -> dict[str, list[str]]:
+    """A few images of each category that is labeled for the first time."""
+    examples = {}
+    for category in sorted(set(stage.labels.tolist())):
+        name = stage.category_names[category]
+        if name not in known:
+            idx = np.flatnonzero(stage.labels == category)[:N_EXAMPLES].tolist()
+            examples[name] = _write_thumbnails(out, f"known-{category}", stage.labeled, idx)
+    return examples
+
+
+def _write_thumbnails(out: Path, name: str, images: Images, idx: Iterable[int]) -> list[str]:
+    folder = out / "gallery"
+    folder.mkdir(parents=True, exist_ok=True)
+    paths = []
+    for number, position in enumerate(idx):
+        path = folder / f"{name}-{number}.jpg"
+        pixels = fit(images.pixels_at_least(position, 2 * THUMBNAIL), THUMBNAIL)
+        Image.fromarray(pixels).save(path, quality=85)
+        paths.append(str(path.relative_to(out)))
+    return paths
+
+
+def _load_method(method: Method, path: Path) -> int:
+    """How many stages the method has learned already."""
+    if not path.is_file():
+        return 0
+    tensors, text = read_tensors(path)
+    method.load_state_dict(tensors, text)
+    return int(text["n_stages_done"])
+
+
+def _all_predictions(out: Path, n_stages: int) -> Predictions:
+    parts = [read_predictions(_stage_path(out, index, "csv")) for index in range(n_stages)]
+    return Predictions(
+        stage=np.concatenate([part.stage for part in parts]),
+        split=tuple(value for part in parts for value in part.split),
+        image_id=tuple(value for part in parts for value in part.image_id),
+        category=tuple(value for part in parts for value in part.category),
+        cluster=tuple(value for part in parts for value in part.cluster),
+        group=tuple(value for part in parts for value in part.group),
+    )
+
+
+def _stage_path(out: Path, stage: int, suffix: str) -> Path:
+    return out / "stages" / f"stage-{stage}.{suffix}"
+
+
+def _peak_memory() -> int:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else 1024 * peak

@@ -1,0 +1,167 @@
+"""The one training loop: every method that has gradients hands it a module and a loss."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from lightning_fabric import Fabric
+from torch import Tensor, nn
+
+from igcd.errors import IgcdError
+from igcd.types import IntArray
+
+
+@dataclass(frozen=True)
+class Optimization:
+    """How to train: SGD whose learning rate falls along a cosine to zero. Defaults are the paper's."""
+
+    n_epochs: int
+    learning_rate: float = 0.1
+    momentum: float = 0.9
+    weight_decay: float = 1e-4
+    batch_size: int = 128
+    """Images per step, half of them labeled and half unlabeled where there are both."""
+
+
+@dataclass(frozen=True)
+class Batch:
+    """One step: rows of the labeled and the unlabeled set, and the randomness their views are drawn with."""
+
+    labeled_rows: IntArray  # (b,)
+    unlabeled_rows: IntArray  # (u,)
+    generator: torch.Generator
+
+
+class Checkpoint(Protocol):
+    """Where the state after each epoch is kept, so that a run that was killed goes on from there."""
+
+    def load(self) -> tuple[int, dict[str, Tensor]]:
+        """Epochs done and the state after them; 0 and nothing at the start."""
+        ...
+
+    def save(self, n_epochs_done: int, state: dict[str, Tensor]) -> None:
+        """Keeps the state, whole or not at all."""
+        ...
+
+
+@dataclass(frozen=True)
+class EpochReport:
+    """What is told about an epoch that is done."""
+
+    epoch: int
+    n_epochs: int
+    loss: float
+
+
+def train(
+    module: nn.Module,
+    loss: Callable[[nn.Module, Batch, int], Tensor],
+    *,
+    n_labeled: int,
+    n_unlabeled: int,
+    optimization: Optimization,
+    fabric: Fabric,
+    seed: int,
+    before_epoch: Callable[[int], None] = lambda _epoch: None,
+    after_epoch: Callable[[EpochReport], None] = lambda _report: None,
+    checkpoint: Checkpoint | None = None,
+) -> None:
+    """Trains `module` in place with `loss(module, batch, epoch)`, from the last checkpoint if there is one.
+
+    What an epoch draws depends on the seed and the number of the epoch alone, so a run that was resumed draws what it
+    would have drawn. With several processes each takes its share of every batch.
+    """
+    optimizer: torch.optim.Optimizer = torch.optim.SGD(
+        [parameter for parameter in module.parameters() if parameter.requires_grad],
+        lr=optimization.learning_rate,
+        momentum=optimization.momentum,
+        weight_decay=optimization.weight_decay,
+    )
+    n_done, state = checkpoint.load() if checkpoint else (0, {})
+    if n_done:
+        _restore(module, optimizer, state)
+    wrapped, optimizer = fabric.setup(module, optimizer)
+    for epoch in range(n_done, optimization.n_epochs):
+        before_epoch(epoch)
+        wrapped.train()
+        total, n_steps = 0.0, math.ceil((n_labeled + n_unlabeled) / optimization.batch_size)
+        batches = draw_batches(n_labeled, n_unlabeled, optimization.batch_size, seed, epoch)
+        for step, batch in enumerate(batches):
+            progress = (epoch + step / n_steps) / optimization.n_epochs
+            for group in optimizer.param_groups:
+                group["lr"] = optimization.learning_rate * 0.5 * (1 + math.cos(math.pi * progress))
+            value = loss(wrapped, _share(batch, fabric), epoch)
+            if not torch.isfinite(value):
+                raise IgcdError(
+                    f"the loss became {value.item()} in epoch {epoch + 1}, step {step + 1}; lower the learning rate "
+                    f"(now {optimization.learning_rate}), or raise the temperatures"
+                )
+            optimizer.zero_grad()
+            fabric.backward(value)
+            optimizer.step()
+            total += value.item()
+        if checkpoint and fabric.is_global_zero:
+            checkpoint.save(epoch + 1, _state(module, optimizer))
+        after_epoch(EpochReport(epoch, optimization.n_epochs, total / max(n_steps, 1)))
+    module.eval()
+
+
+def draw_batches(n_labeled: int, n_unlabeled: int, batch_size: int, seed: int, epoch: int) -> Iterator[Batch]:
+    """The batches of one epoch: as many images as there are, half labeled and half unlabeled where there are both.
+
+    The smaller set is gone through again and again, in a new order each time, so that every batch has its half.
+    """
+    generator = torch.Generator().manual_seed((seed << 20) + epoch)
+    n_steps = math.ceil((n_labeled + n_unlabeled) / batch_size)
+    is_mixed = n_labeled > 0 and n_unlabeled > 0
+    n_from_labeled = batch_size // 2 if is_mixed else batch_size * (n_labeled > 0)
+    n_from_unlabeled = batch_size - n_from_labeled
+    labeled = _draw_rows(n_labeled, n_steps * n_from_labeled, generator)
+    unlabeled = _draw_rows(n_unlabeled, n_steps * n_from_unlabeled, generator)
+    for step in range(n_steps):
+        yield Batch(
+            labeled[step * n_from_labeled : (step + 1) * n_from_labeled],
+            unlabeled[step * n_from_unlabeled : (step + 1) * n_from_unlabeled],
+            generator,
+        )
+
+
+def _draw_rows(n_rows: int, n_wanted: int, generator: torch.Generator) -> IntArray:
+    """Rows in random order, again and again until there are enough."""
+    if not n_rows or not n_wanted:
+        return np.empty(0, dtype=np.int64)
+    n_rounds = math.ceil(n_wanted / n_rows)
+    return torch.cat([torch.randperm(n_rows, generator=generator) for _ in range(n_rounds)])[:n_wanted].numpy()
+
+
+def _share(batch: Batch, fabric: Fabric) -> Batch:
+    """The part of a batch that this process computes."""
+    if fabric.world_size == 1:
+        return batch
+    part = slice(fabric.global_rank, None, fabric.world_size)
+    return Batch(batch.labeled_rows[part], batch.unlabeled_rows[part], batch.generator)
+
+
+def _state(module: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+    """Parameters, buffers and momentum, by name."""
+    state = {f"module.{name}": tensor.detach().clone() for name, tensor in module.state_dict().items()}
+    for position, entry in optimizer.state_dict()["state"].items():
+        if entry.get("momentum_buffer") is not None:
+            state[f"momentum.{position}"] = entry["momentum_buffer"].clone()
+    return state
+
+
+def _restore(module: nn.Module, optimizer: torch.optim.Optimizer, state: dict[str, Tensor]) -> None:
+    module.load_state_dict(
+        {name.removeprefix("module."): tensor for name, tensor in state.items() if name.startswith("module.")}
+    )
+    optimizer_state: dict[str, Any] = optimizer.state_dict()
+    optimizer_state["state"] = {
+        int(name.removeprefix("momentum.")): {"momentum_buffer": tensor}
+        for name, tensor in state.items()
+        if name.startswith("momentum.")
+    }
+    optimizer.load_state_dict(optimizer_state)

@@ -1,0 +1,77 @@
+import json
+
+import pytest
+
+from igcd.errors import IgcdError
+from igcd.report.run_records import read_run
+
+
+def test_reads_what_is_there(make_run):
+    run = read_run(make_run(spec={"protocol": "igcd-l"}, places=[(0, 48.5, 2.5, 3), (0, 95.0, 0.0, 1)]))
+    assert [record.stage for record in run.stages] == [0, 1]
+    assert run.stages[1].discoveries[0].cluster == 7
+    assert run.spec == {"protocol": "igcd-l"}
+    assert run.places is not None
+    assert run.places.latitude.tolist() == [48.5]  # latitude 95 is no place
+    assert run.ended == "2026-01-02T03:04:05+00:00"
+
+
+def test_split_places_and_events_may_be_absent(make_run):
+    folder = make_run()
+    (folder / "events.jsonl").unlink()
+    run = read_run(folder)
+    assert (run.spec, run.places, run.ended) == ({}, None, None)
+
+
+def test_a_log_that_is_cut_off_gives_no_date(make_run):
+    folder = make_run()
+    (folder / "events.jsonl").write_text('{"time": "2026-0')
+    assert read_run(folder).ended is None
+
+
+def test_refuses_what_is_no_run(tmp_path):
+    with pytest.raises(IgcdError, match=r"has no config\.json; give the folder that `igcd run"):
+        read_run(tmp_path)
+    with pytest.raises(IgcdError, match="is not a folder"):
+        read_run(tmp_path / "nowhere")
+
+
+def test_says_how_to_resume_an_unfinished_run(make_run):
+    folder = make_run()
+    (folder / "results.json").unlink()
+    with pytest.raises(IgcdError, match=r"not finished \(2 stages done\).*--resume"):
+        read_run(folder)
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "sentence"),
+    [
+        ("results.json", "{", "results.json is not what `igcd run` writes"),
+        ("results.json", "[]", "results.json is not what"),
+        ("stages/stage-1.json", '{"stage": 1}', "known_clusters: Field required"),
+        ("places.csv", "stage,latitude\n0,1\n", "expected the columns stage,latitude,longitude,images"),
+        ("places.csv", "stage,latitude,longitude,images\n0,x,1,1\n", "with numbers in them"),
+        ("predictions.csv", "stage\n", "missing split"),
+    ],
+)
+def test_a_broken_file_is_one_sentence(make_run, file, content, sentence):
+    folder = make_run()
+    (folder / file).write_text(content)
+    with pytest.raises(IgcdError, match=sentence):
+        read_run(folder)
+
+
+def test_a_missing_stage_file_is_one_sentence(make_run):
+    folder = make_run()
+    (folder / "stages" / "stage-1.json").unlink()
+    with pytest.raises(IgcdError, match="cannot be read"):
+        read_run(folder)
+
+
+def test_refuses_predictions_of_another_run(make_run):
+    folder = make_run()
+    results = json.loads((folder / "results.json").read_text())
+    results["stages"] = results["stages"][:1]
+    (folder / "results.json").write_text(json.dumps(results))
+    with pytest.raises(IgcdError, match=r"stages \[0\] and predictions.csv has \[0, 1\]"):
+        read_run(folder)

