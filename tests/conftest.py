@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+# Tests run several at a time, one thread each: more would wait for each other. Sums are then the same on every machine.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 
 @pytest.fixture(scope="session")
 def shared_data() -> Path:

@@ -8,7 +8,7 @@ import difflib
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -93,10 +93,10 @@ class SnnDensityConfig(Section):
     target_tau_end: float = Field(default=0.04, gt=0)
     n_warmup_epochs: int = Field(default=30, ge=0)
     contrast: Literal["views", "printed"] = "views"
-    K: int = Field(default=10, ge=1)
+    K: Annotated[int, Field(ge=1)] | Literal["auto"] = 10
     K_d: int = Field(default=20, ge=1)
     T: float = Field(default=0.6, gt=0, le=1)
-    margin: float = 0.03
+    margin: float | Literal["auto"] = 0.03
     n_closest: int = Field(default=5, ge=1)
     graph: Literal["unlabeled", "joint"] = "unlabeled"
     known: Literal["rule", "none"] = "rule"

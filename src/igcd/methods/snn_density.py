@@ -20,10 +20,10 @@ from igcd.encoders.trunk_cache import TrunkViews
 from igcd.errors import IgcdError
 from igcd.functional import losses
 from igcd.functional.assignment import contingency, match
-from igcd.functional.density import find_density_peaks, peak_members
+from igcd.functional.density import choose_n_neighbors, find_density_peaks, peak_members
 from igcd.functional.herding import herding
 from igcd.functional.neighbors import neighbor_graph
-from igcd.functional.novelty import Projection, fit_projection, is_novel, match_known
+from igcd.functional.novelty import Projection, calibrate_margin, fit_projection, is_novel, match_known
 from igcd.functional.selection import Select, select_at_random, select_by_density, select_per_category
 from igcd.memory.support_set import SupportSet
 from igcd.methods.kept_images import ImageBuffer
@@ -37,6 +37,10 @@ FeatureSpace = Literal["tuned", "frozen", "dual"]
 
 Training on known categories pulls the novel ones into them, so that their images form no peaks of their own any more;
 in the frozen space they still do (docs/methods/snn_density.md)."""
+
+
+MAX_K = 40
+"""The largest K that `auto` tries."""
 
 
 @dataclass(frozen=True)
@@ -59,16 +63,28 @@ class Objective:
 class DensitySelection:
     """Which images of the unlabeled set open a category, section 4.3."""
 
-    K: int = 10
+    K: int | Literal["auto"] = 10
+    """auto: the K at which the labeled categories come out as one peak each; K^d is then 2 K."""
     K_d: int = 20
     T: float = 0.6
-    margin: float = 0.03
-    """How much denser than similar to a known category a peak must be to be novel; see `functional.novelty`."""
+    margin: float | Literal["auto"] = 0.03
+    """How much denser than similar to a known category a peak must be to be novel; see `functional.novelty`.
+
+    auto: told by the labeled images, each category hidden in turn."""
     n_closest: int = 5
     graph: Literal["unlabeled", "joint"] = "unlabeled"
     """Whose neighbors count: those of the unlabeled images (paper), or of labeled and unlabeled ones (its code)."""
     known: Literal["rule", "none"] = "rule"
     """Whether a peak may be a known category, or each opens a new one, as in the authors' code."""
+
+
+@dataclass(frozen=True)
+class Granularity:
+    """How fine a category is: K, K^d and the margin, as given or as the labeled images told."""
+
+    K: int
+    K_d: int
+    margin: float
 
 
 @dataclass(frozen=True)
@@ -112,6 +128,7 @@ class SnnDensity:
         projector = Projector(backbone.n_features, generator=self._generator)
         self._model = TailAndProjector(backbone.new_tail(), projector)
         self._projection: Projection | None = None  # of the frozen feature, fitted to the first labeled images
+        self._granularity = Granularity(10, 20, 0.03)
         self._support_images = ImageBuffer(n_per_cluster=n_support, size=size)  # the images of S
         self._support = SupportSet(n_per_category=n_support)  # S: their features
         self._replay = ImageBuffer(n_per_cluster=n_replay, size=size)  # R
@@ -129,6 +146,7 @@ class SnnDensity:
         clusters = clusters[labeled.usable_idx]
         if self._projection is None:
             self._projection = fit_projection(self._frozen(labeled), n_components=self._n_components)
+        self._calibrate(stage, labeled, clusters)
 
         self._support_labeled(images, labeled, clusters)
         novel = self._find_novel(labeled, clusters, unlabeled)
@@ -138,6 +156,7 @@ class SnnDensity:
 
         if self._features == "tuned":  # the space has moved: its peaks are found anew
             self._forget(list(novel.nearest_known))
+            self._calibrate(stage, labeled, clusters)
             self._support_labeled(images, labeled, clusters)
             novel = self._find_novel(labeled, clusters, unlabeled)
             self._support_images.add(stage.unlabeled, novel.idx, novel.clusters, pseudo_labeled=True)
@@ -263,7 +282,7 @@ class SnnDensity:
 
     def _support_labeled(self, images: Images, labeled: TrunkViews, clusters: Tensor) -> None:
         """S for the labeled categories: each one's density peak and its nearest neighbors."""
-        select: Select = partial(select_by_density, n_neighbors=self._selection.K)
+        select: Select = partial(select_by_density, n_neighbors=self._granularity.K)
         if self._support_selection == "random":
             select = partial(select_at_random, generator=self._generator)
         n_support = self._support.n_per_category
@@ -271,27 +290,45 @@ class SnnDensity:
         self._support_images.remove(set(clusters.tolist()))
         self._support_images.add(images, labeled.usable_idx[chosen.numpy()], clusters[chosen], pseudo_labeled=False)
 
+    def _calibrate(self, stage: Stage, labeled: TrunkViews, clusters: Tensor) -> None:
+        """How fine categories are, where the options leave it to the labeled images: each of those is known to be one.
+
+        Only labels of this stage decide, the few images of R would not; unlabeled and test images have no say.
+        """
+        if len(stage.labels) == 0:
+            return
+        selection, is_of_stage = self._selection, torch.from_numpy(labeled.usable_idx < len(stage.labels))
+        h, clusters = self._peak_space(labeled)[is_of_stage], clusters[is_of_stage]
+        k, k_d, margin = selection.K, selection.K_d, selection.margin
+        if k == "auto":
+            graph = neighbor_graph(h, min(2 * MAX_K, len(h) - 1))
+            k = choose_n_neighbors(graph, clusters, count="total", max_iou=selection.T)
+            k_d = 2 * k
+        if margin == "auto":
+            margin = calibrate_margin(h, clusters, n_neighbors=k, n_closest=selection.n_closest, max_iou=selection.T)
+        self._granularity = Granularity(k, k_d, margin)
+
     def _find_novel(self, labeled: TrunkViews, clusters: Tensor, unlabeled: TrunkViews) -> _Novel:
         """Density peaks of the unlabeled images that no known category explains; each opens a cluster."""
-        selection, n_support = self._selection, self._support.n_per_category
+        selection, granularity, n_support = self._selection, self._granularity, self._support.n_per_category
         h = self._peak_space(unlabeled)
         if len(h) < 3:
             return _Novel(np.empty(0, dtype=np.int64), torch.empty(0, dtype=torch.int64), {})
         known_h = torch.cat([self._peak_space(labeled), self._peak_space(self._support_views())])
         known_clusters = torch.cat([clusters, self._support_images.clusters])
         everything = torch.cat([h, known_h]) if selection.graph == "joint" else h
-        graph = neighbor_graph(everything, min(max(selection.K, selection.K_d, n_support), len(everything) - 1))
+        graph = neighbor_graph(everything, min(max(granularity.K, granularity.K_d, n_support), len(everything) - 1))
         found = find_density_peaks(
             graph,
-            n_neighbors=min(selection.K, graph.k),
-            n_overlap_neighbors=min(selection.K_d, graph.k),
+            n_neighbors=min(granularity.K, graph.k),
+            n_overlap_neighbors=min(granularity.K_d, graph.k),
             max_iou=selection.T,
         )
         peaks = found.idx[found.idx < len(h)]
         nearest = match_known(h[peaks], known_h, known_clusters, n_closest=selection.n_closest)
         opens = torch.ones(len(peaks), dtype=torch.bool)
         if selection.known == "rule":
-            opens = is_novel(found.density[peaks], nearest.similarity, margin=selection.margin)
+            opens = is_novel(found.density[peaks], nearest.similarity, margin=granularity.margin)
         members = peak_members(peaks[opens], graph, n_members=n_support)
         rows, peak = members.idx[members.idx < len(h)], members.peak[members.idx < len(h)]
         ids = torch.tensor([self._new_cluster() for _ in range(int(opens.sum()))], dtype=torch.int64)
@@ -305,7 +342,7 @@ class SnnDensity:
         self._support_labeled(images, labeled, clusters)
         if self._replay_selection == "none":
             return
-        select: Select = partial(select_by_density, n_neighbors=self._selection.K)
+        select: Select = partial(select_by_density, n_neighbors=self._granularity.K)
         if self._replay_selection == "herding":
             select = herding
         n_replay = self._replay.entries.n_per_category
@@ -406,6 +443,7 @@ class SnnDensity:
             "cluster_of": json.dumps(sorted(self._cluster_of.items())),
             "discoveries": json.dumps([asdict(discovery) for discovery in self.discoveries()]),
             "n_clusters": json.dumps(self._n_clusters),
+            "granularity": json.dumps(asdict(self._granularity)),
             "generator": json.dumps(self._generator.get_state().tolist()),
         }
         stores = (self._support_images.state_dict(), self._support.state_dict(), self._replay.state_dict())
@@ -425,6 +463,7 @@ class SnnDensity:
             for entry in json.loads(metadata["discoveries"])
         }
         self._n_clusters = json.loads(metadata["n_clusters"])
+        self._granularity = Granularity(**json.loads(metadata["granularity"]))
         self._generator.set_state(torch.tensor(json.loads(metadata["generator"]), dtype=torch.uint8))
         self._support_images = ImageBuffer.from_state_dict(
             _part(tensors, "support_images"), _part(metadata, "support_images")
