@@ -7,9 +7,14 @@ import subprocess
 import sys
 import time
 
+import numpy as np
 import pytest
+from PIL import Image
 
+from igcd.cli.build import build_by_category
+from igcd.cli.predict import predict
 from igcd.cli.run import run_recipe
+from igcd.data.sources import load_source
 from igcd.errors import IgcdError
 from igcd.metrics.predictions import read_predictions
 from igcd.metrics.scorecard import scorecard
@@ -102,6 +107,48 @@ def test_a_killed_run_ends_with_the_same_predictions(recipe, tmp_path):
     assert kills, "the run ended before it could be killed; make it longer"
     assert process.returncode == 0, process.stderr.read().decode()
     assert (out / "predictions.csv").read_bytes() == (tmp_path / "whole" / "predictions.csv").read_bytes()
+
+
+def test_a_run_from_a_split_file_and_files_then_predict(tmp_path, capsys):
+    """What `igcd build` wrote, `igcd run` reads; what `igcd run` learned, `igcd predict` uses."""
+    digits = load_source("digits")
+    for idx in np.flatnonzero(digits.categories < 6)[:240].tolist():
+        folder = tmp_path / "photos" / digits.category_names[digits.categories[idx]]
+        folder.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(digits.images.pixels(idx)).resize((40, 30)).save(folder / f"{idx}.png")
+    (tmp_path / "photos" / "1" / "broken.png").write_bytes(b"")
+    build_by_category(
+        "folder",
+        tmp_path / "photos",
+        tmp_path / "split",
+        spec={"protocol": "igcd-u", "categories_per_stage": (4, 2), "images_old": 5, "held_out": 0.2},
+        category_order=None,
+        seed=0,
+        max_broken=0.05,
+        check=True,
+        as_json=True,
+    )
+    (tmp_path / "recipe.yaml").write_text(
+        f"stream: {{source: folder, data: {tmp_path}/photos, split: {tmp_path}/split/split.tsv}}\n"
+        f"encoder: {{size: 32, n_views: null, cache: null, image_cache: {tmp_path}/small}}\n"
+        "method: {features: dual, first_stage: {epochs: 1}, later_stages: {epochs: 1}, K: 5, K_d: 10}\n"
+    )
+    run_recipe(str(tmp_path / "recipe.yaml"), [], tmp_path / "out", resume=False, as_json=True)
+    assert any((tmp_path / "small").iterdir())
+    assert (tmp_path / "out" / "split.tsv").read_bytes() == (tmp_path / "split" / "split.tsv").read_bytes()
+    capsys.readouterr()
+
+    predict(tmp_path / "out", [tmp_path / "photos" / "1"], as_json=True)
+    answers = json.loads(capsys.readouterr().out)
+    assert answers[-1]["error"] == "file is empty" and "broken.png" in answers[-1]["image"]
+    assert all(0 < answer["probability"] <= 1 and answer["novel"] in (True, False) for answer in answers[:-1])
+    assert {answer["category"] for answer in answers[:-1] if not answer["novel"]} <= set("012345")
+    predict(tmp_path / "out", [tmp_path / "photos" / "1" / "1.png"], as_json=False)
+    assert "1.png" in capsys.readouterr().out
+    with pytest.raises(IgcdError, match="does not exist"):
+        predict(tmp_path / "out", [tmp_path / "nowhere"], as_json=False)
+    with pytest.raises(IgcdError, match="is missing"):
+        predict(tmp_path / "photos", [tmp_path / "photos"], as_json=False)
 
 
 def test_a_folder_of_another_run_is_refused(recipe, tmp_path, capsys):

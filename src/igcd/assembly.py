@@ -1,7 +1,7 @@
 """From a recipe, which is data, to the objects of a run."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
@@ -9,8 +9,11 @@ from lightning_fabric import Fabric
 
 from igcd.config import EncoderConfig, OptimizationConfig, Recipe, SnnDensityConfig, StreamConfig
 from igcd.data.images import FileImages, ImageSet
+from igcd.data.observations import Observations
 from igcd.data.quarantine import Quarantine
+from igcd.data.sized_cache import cached_at_size
 from igcd.data.sources import load_source
+from igcd.data.taxonomy import format_taxonomy
 from igcd.encoders.backbone import build_backbone
 from igcd.encoders.encoder import Encoder
 from igcd.encoders.trunk_cache import Progress, TrunkCache
@@ -19,23 +22,39 @@ from igcd.errors import IgcdError
 from igcd.methods.method import Method, Surroundings
 from igcd.methods.snn_density import DensitySelection, Objective, SnnDensity
 from igcd.streams.build import split_by_category
-from igcd.streams.inat_igcd import PlaceAndYearSpec, format_places, split_by_place_and_year
+from igcd.streams.inat_igcd import (
+    PlaceAndYearSpec,
+    PlaceAndYearSplit,
+    format_places,
+    split_by_place_and_year,
+    taxa_of,
+)
 from igcd.streams.split import Split, read_split
 from igcd.streams.stream import SplitStream
 from igcd.training import Checkpoint, EpochReport, Optimization
 
+Resize = Callable[[ImageSet], ImageSet]
+
+
+def resize_with(config: EncoderConfig, progress: Callable[[int], None] | None = None) -> Resize:
+    """Images decoded once and kept at the size they are trained at, where the recipe names a folder for them."""
+    if config.image_cache is None:
+        return lambda images: images
+    folder, size = config.image_cache.expanduser(), Transform(config.size, RECIPES[config.views]).canvas
+    return lambda images: cached_at_size(images, size, folder, on_progress=progress)
+
 
 @dataclass(frozen=True)
 class BuiltStream:
-    """A stream, the split that defines it, and where its images were seen (`places.csv`) if that is known."""
+    """A stream, the split that defines it, and what else is known: the texts of `places.csv` and `taxonomy.csv`."""
 
     split: Split
     stream: SplitStream
-    places: str | None = None
+    tables: Mapping[str, str] = field(default_factory=dict)
 
 
-def build_stream(config: StreamConfig, seed: int) -> BuiltStream:
-    """The stream of a recipe."""
+def build_stream(config: StreamConfig, seed: int, resize: Resize = lambda images: images) -> BuiltStream:
+    """The stream of a recipe, its images as `resize` gives them."""
     given = [name for name in ("split", "by_category", "by_place_and_year") if getattr(config, name) is not None]
     if len(given) != 1:
         raise IgcdError(
@@ -44,23 +63,22 @@ def build_stream(config: StreamConfig, seed: int) -> BuiltStream:
         )
     if config.split is not None:
         split = read_split(config.split)
-        return BuiltStream(split, SplitStream(split, _images_of(config, split)))
+        return BuiltStream(split, SplitStream(split, resize(_images_of(config, split))))
     if config.by_category is not None:
         dataset = load_source(config.source, config.data, **config.options)
         split = split_by_category(dataset, config.by_category, seed)
-        return BuiltStream(split, SplitStream(split, dataset.images))
-    return _by_place_and_year(config, config.by_place_and_year or PlaceAndYearSpec(), seed)
+        return BuiltStream(split, SplitStream(split, resize(dataset.images)))
+    return _by_place_and_year(config, config.by_place_and_year or PlaceAndYearSpec(), seed, resize)
 
 
-def _by_place_and_year(config: StreamConfig, spec: PlaceAndYearSpec, seed: int) -> BuiltStream:
+def _by_place_and_year(config: StreamConfig, spec: PlaceAndYearSpec, seed: int, resize: Resize) -> BuiltStream:
     if config.source == "fieldguide":
         from igcd.data.fieldguide.guide import FieldGuide
         from igcd.data.fieldguide.source import load_observations
 
         observations, images = load_observations(FieldGuide(**config.options))
         built = split_by_place_and_year(observations, spec, seed)
-        places = format_places(observations, built.arrivals)
-        return BuiltStream(built.split, SplitStream(built.split, images), places)
+        return BuiltStream(built.split, SplitStream(built.split, resize(images)), _tables(observations, built))
     if config.source == "inat2021":
         from igcd.data.inat2021 import read_inat2021
 
@@ -73,12 +91,19 @@ def _by_place_and_year(config: StreamConfig, spec: PlaceAndYearSpec, seed: int) 
             )
         observations = read_inat2021(train, root / "val.json")
         built = split_by_place_and_year(observations, spec, seed)
-        stream = SplitStream(built.split, FileImages(root, _image_ids(built.split)))
-        return BuiltStream(built.split, stream, format_places(observations, built.arrivals))
+        stream = SplitStream(built.split, resize(FileImages(root, _image_ids(built.split))))
+        return BuiltStream(built.split, stream, _tables(observations, built))
     raise IgcdError(
         f"stages by place and year need dates and coordinates, which the source {config.source} does not have; take "
         "fieldguide or inat2021, or stream.by_category"
     )
+
+
+def _tables(observations: Observations, built: PlaceAndYearSplit) -> dict[str, str]:
+    return {
+        "places.csv": format_places(observations, built.arrivals),
+        "taxonomy.csv": format_taxonomy(taxa_of(observations, built.split)),
+    }
 
 
 def _images_of(config: StreamConfig, split: Split) -> ImageSet:

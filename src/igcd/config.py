@@ -63,6 +63,8 @@ class EncoderConfig(Section):
     """Augmented views cached per image; null draws fresh ones in every epoch."""
     cache: Path | None = Path("~/.cache/igcd/trunk")
     """Folder of the trunk cache; null keeps it in memory."""
+    image_cache: Path | None = None
+    """Folder where files are kept decoded at the training size; pays when fresh views are drawn in every epoch."""
     cache_gigabytes: float = Field(default=20.0, gt=0)
 
 

@@ -28,6 +28,7 @@ from igcd.streams.inat_igcd import (
     format_places,
     parse_stages,
     split_by_place_and_year,
+    taxa_of,
 )
 from igcd.streams.split import format_split
 
@@ -95,11 +96,8 @@ def _build(
         idx = sorted({int(i) for arrived in (*built.arrivals.train, *built.arrivals.test) for i in arrived})
         n_images = len(idx)
         missing = missing_files(images, (observations.image_ids[i] for i in idx))
-    present = {
-        name for stage in built.split.stages for name in (*stage.labeled.categories, *stage.unlabeled.categories)
-    }
     content = {
-        "taxonomy.csv": format_taxonomy(taxon for taxon in observations.taxa if taxon.name in present).encode(),
+        "taxonomy.csv": format_taxonomy(taxa_of(observations, built.split)).encode(),
         "places.csv": format_places(observations, built.arrivals).encode(),
         "split.tsv": format_split(built.split),  # last: where it is, the others are
     }

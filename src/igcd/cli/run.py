@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from igcd.assembly import build_encoder, build_fabric, build_stream, method_maker
+from igcd.assembly import build_encoder, build_fabric, build_stream, method_maker, resize_with
 from igcd.cli.console import console as make_console
 from igcd.config import Recipe, read_recipe
 from igcd.data.quarantine import Quarantine
@@ -35,7 +35,7 @@ def run_recipe(name: str, overrides: Sequence[str], out: Path, *, resume: bool, 
 
 
 def _run(recipe: Recipe, config: dict[str, Any], out: Path) -> dict[str, Any]:
-    built = build_stream(recipe.stream, recipe.seed)
+    built = build_stream(recipe.stream, recipe.seed, resize_with(recipe.encoder))
     quarantine = Quarantine(limit=recipe.max_broken)
     with Progress(
         TextColumn("{task.description}"),
@@ -49,8 +49,8 @@ def _run(recipe: Recipe, config: dict[str, Any], out: Path) -> dict[str, Any]:
         encoder = build_encoder(recipe.encoder, quarantine=quarantine, progress=bars.on_cache)
         write_json(out / "config.json", config)
         write_split(built.split, out / "split.tsv")
-        if built.places:
-            write_bytes(out / "places.csv", built.places.encode())
+        for name, text in built.tables.items():
+            write_bytes(out / name, text.encode())
         return run(
             built.stream,
             method_maker(recipe, encoder, build_fabric(recipe)),

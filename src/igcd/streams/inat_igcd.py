@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from igcd.data.geography import CONTINENTS, NO_CONTINENT, continent_of, is_coordinate
 from igcd.data.observations import IMPOSSIBLE_YEAR, NO_YEAR, Observations
-from igcd.data.taxonomy import groups_at
+from igcd.data.taxonomy import Taxon, groups_at
 from igcd.errors import IgcdError
 from igcd.streams.protocols import LABEL_RULES, group_of_categories, hold_out
 from igcd.streams.randomness import generator, shuffled
@@ -329,6 +329,12 @@ def stage_coordinates(observations: Observations, arrivals: Arrivals) -> list[Fl
     places = np.column_stack([observations.latitude, observations.longitude])
     is_place = is_coordinate(observations.latitude, observations.longitude)
     return [places[idx[is_place[idx]]] for idx in arrivals.train]
+
+
+def taxa_of(observations: Observations, split: Split) -> list[Taxon]:
+    """The taxa that some stage of the split has."""
+    present = {name for stage in split.stages for name in (*stage.labeled.categories, *stage.unlabeled.categories)}
+    return [taxon for taxon in observations.taxa if taxon.name in present]
 
 
 def format_places(observations: Observations, arrivals: Arrivals, cell: float = 1.0) -> str:
