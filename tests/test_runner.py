@@ -55,12 +55,12 @@ def start(recipe, out, *more):
 
 def test_a_run_leaves_its_records(recipe, tmp_path, capsys):
     out = tmp_path / "out"
-    run_recipe(str(recipe), ["seed=1"], out, resume=False, as_json=True)
+    run_recipe(str(recipe), ["seed=1"], out, resume=False, as_json=True, tensorboard=True)
     results = json.loads(capsys.readouterr().out)
     assert results == json.loads((out / "results.json").read_text())
     assert {path.name for path in out.iterdir()} == {
         *("config.json", "split.tsv", "results.json", "predictions.csv", "events.jsonl"),
-        *("model", "stages", "gallery"),
+        *("model", "stages", "gallery", "tensorboard"),
     }
     card = scorecard(read_predictions(out / "predictions.csv")).to_json()
     assert card["M_d"] == results["M_d"] and card["stages"][1]["scores"] == results["stages"][1]["scores"]

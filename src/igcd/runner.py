@@ -40,9 +40,9 @@ N_EXAMPLES = 3
 class Watch:
     """Whom to tell how a run goes."""
 
-    on_epoch: Callable[[EpochReport], None] = field(default=lambda _report: None)
-    on_stage_start: Callable[[int, int], None] = field(default=lambda _stage, _n_stages: None)
-    on_stage_end: Callable[[dict[str, Any]], None] = field(default=lambda _record: None)
+    on_epoch: Callable[[EpochReport], object] = field(default=lambda _report: None)
+    on_stage_start: Callable[[int, int], object] = field(default=lambda _stage, _n_stages: None)
+    on_stage_end: Callable[[dict[str, Any]], object] = field(default=lambda _record: None)
 
 
 class EpochCheckpoint:

@@ -116,12 +116,13 @@ def run(
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the run.", show_default=False)] = Path("runs/last"),
     resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
+    tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write curves for TensorBoard.")] = False,
     as_json: Json = False,
 ) -> None:
     """Run a recipe: learn, discover, predict and score, stage after stage."""
     from igcd.cli.run import run_recipe
 
-    run_recipe(recipe, overrides or [], out, resume=resume, as_json=as_json)
+    run_recipe(recipe, overrides or [], out, resume=resume, as_json=as_json, tensorboard=tensorboard)
 
 
 @app.command()

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from igcd.assembly import build_encoder, build_fabric, build_stream, method_maker, resize_with
 from igcd.cli.console import console as make_console
+from igcd.cli.tensorboard import TensorBoardWriter
 from igcd.config import Recipe, read_recipe
 from igcd.data.quarantine import Quarantine
 from igcd.records import read_json, write_bytes, write_json
@@ -20,12 +21,14 @@ from igcd.streams.split import write_split
 from igcd.training import EpochReport
 
 
-def run_recipe(name: str, overrides: Sequence[str], out: Path, *, resume: bool, as_json: bool) -> None:
+def run_recipe(
+    name: str, overrides: Sequence[str], out: Path, *, resume: bool, as_json: bool, tensorboard: bool = False
+) -> None:
     """Runs a recipe into a folder, or goes on with a run that was stopped."""
     recipe = read_recipe(name, overrides)
     config = recipe.model_dump(mode="json")
     is_complete = check_folder(out, config, resume=resume)
-    results = read_json(out / "results.json") if is_complete else _run(recipe, config, out)
+    results = read_json(out / "results.json") if is_complete else _run(recipe, config, out, tensorboard)
     if as_json:
         print(json.dumps(results, indent=2))
         return
@@ -34,7 +37,7 @@ def run_recipe(name: str, overrides: Sequence[str], out: Path, *, resume: bool, 
     console.print(f"results in {out}, report in {write_report(out)}", markup=False, soft_wrap=True)
 
 
-def _run(recipe: Recipe, config: dict[str, Any], out: Path) -> dict[str, Any]:
+def _run(recipe: Recipe, config: dict[str, Any], out: Path, tensorboard: bool) -> dict[str, Any]:
     built = build_stream(recipe.stream, recipe.seed, resize_with(recipe.encoder))
     quarantine = Quarantine(limit=recipe.max_broken)
     with Progress(
@@ -46,6 +49,9 @@ def _run(recipe: Recipe, config: dict[str, Any], out: Path) -> dict[str, Any]:
         transient=True,
     ) as progress:
         bars = _Bars(progress)
+        watchers: list[_Bars | TensorBoardWriter] = (
+            [bars, TensorBoardWriter(out / "tensorboard")] if tensorboard else [bars]
+        )
         encoder = build_encoder(recipe.encoder, quarantine=quarantine, progress=bars.on_cache)
         write_json(out / "config.json", config)
         write_split(built.split, out / "split.tsv")
@@ -57,7 +63,11 @@ def _run(recipe: Recipe, config: dict[str, Any], out: Path) -> dict[str, Any]:
             out,
             config=config,
             quarantine=quarantine,
-            watch=Watch(bars.on_epoch, bars.on_stage_start, bars.on_stage_end),
+            watch=Watch(
+                on_epoch=lambda report: [watcher.on_epoch(report) for watcher in watchers],
+                on_stage_start=bars.on_stage_start,
+                on_stage_end=lambda record: [watcher.on_stage_end(record) for watcher in watchers],
+            ),
         )
 
 

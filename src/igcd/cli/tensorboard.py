@@ -1,0 +1,31 @@
+"""Losses and scores for TensorBoard, beside the records of a run."""
+
+from pathlib import Path
+from typing import Any
+
+from igcd.errors import IgcdError
+from igcd.training import EpochReport
+
+
+class TensorBoardWriter:
+    """Writes curves below a folder; needs the extra `tensorboard`."""
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            from torch.utils.tensorboard import SummaryWriter
+        except ImportError:
+            raise IgcdError("TensorBoard is not installed; pip install 'igcd[tensorboard]', or leave it out") from None
+        self._writer = SummaryWriter(str(folder))  # type: ignore[no-untyped-call]
+        self._n_epochs = 0
+
+    def on_epoch(self, report: EpochReport) -> None:
+        """The loss, epoch after epoch through all stages."""
+        self._writer.add_scalar("loss", report.loss, self._n_epochs)  # type: ignore[no-untyped-call]
+        self._n_epochs += 1
+
+    def on_stage_end(self, record: dict[str, Any]) -> None:
+        """The scores of a stage."""
+        for group, value in record["scores"].items():
+            if value is not None:
+                self._writer.add_scalar(f"accuracy/{group}", value, record["stage"])  # type: ignore[no-untyped-call]
+        self._writer.flush()  # type: ignore[no-untyped-call]
