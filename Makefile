@@ -27,7 +27,9 @@ lint: install
 	$(BIN)/mypy
 
 bench: install
-	for benchmark in benchmarks/*.py; do echo "== $$benchmark"; $(BIN)/python $$benchmark || exit 1; done
+	for name in matching reading views trunk_cache density decoding inat2021; do \
+		echo "== $$name"; $(BIN)/python benchmarks/$$name.py || exit 1; done
+	$(BIN)/python benchmarks/fieldguide.py speed
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache

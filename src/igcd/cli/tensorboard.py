@@ -15,17 +15,17 @@ class TensorBoardWriter:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError:
             raise IgcdError("TensorBoard is not installed; pip install 'igcd[tensorboard]', or leave it out") from None
-        self._writer = SummaryWriter(str(folder))  # type: ignore[no-untyped-call]
+        self._writer = SummaryWriter(str(folder))
         self._n_epochs = 0
 
     def on_epoch(self, report: EpochReport) -> None:
         """The loss, epoch after epoch through all stages."""
-        self._writer.add_scalar("loss", report.loss, self._n_epochs)  # type: ignore[no-untyped-call]
+        self._writer.add_scalar("loss", report.loss, self._n_epochs)
         self._n_epochs += 1
 
     def on_stage_end(self, record: dict[str, Any]) -> None:
         """The scores of a stage."""
         for group, value in record["scores"].items():
             if value is not None:
-                self._writer.add_scalar(f"accuracy/{group}", value, record["stage"])  # type: ignore[no-untyped-call]
-        self._writer.flush()  # type: ignore[no-untyped-call]
+                self._writer.add_scalar(f"accuracy/{group}", value, record["stage"])
+        self._writer.flush()

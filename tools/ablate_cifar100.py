@@ -1,6 +1,6 @@
 """The method against its own parts on CIFAR-100: every variant and seed as one `igcd run`, then the table.
 
-    python benchmarks/cifar100_cpu.py --data cifar100.npz --out runs/ablation [--seeds 0,1,2] [--jobs 2]
+    python tools/ablate_cifar100.py --data cifar100.npz --out runs/ablation [--seeds 0,1,2] [--jobs 2]
 
 Runs that are complete are not repeated; one that was stopped is resumed. Each run's `results.json` becomes a line of
 `results/cifar100-cpu.jsonl`, from which `tools/write_reproducibility.py` writes the table of REPRODUCIBILITY.md.
