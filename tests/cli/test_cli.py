@@ -1,6 +1,7 @@
 """The command line as a person meets it: in a process of its own."""
 
 import json
+import re
 import subprocess
 import sys
 
@@ -82,6 +83,19 @@ def test_build_writes_a_split_and_shows_the_stages(tmp_path):
     stage = record["stages"][1]
     assert stage["unlabeled"] == len(split.stages[1].unlabeled.image_ids)
     assert stage["categories"] == stage["old"] + stage["new"]
+
+
+def test_build_shows_the_built_in_stream_by_year_and_continent(tmp_path):
+    done = igcd("build", "fieldguide", "--species", "20", "--images", "400", "--out", tmp_path / "a")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"│\s+1 │.*│ 2017\s+│ Oceania", done.stdout)
+    assert "most common families of stage 3: " in done.stdout
+    assert "paper" not in done.stdout  # its counts are those of another data set
+    assert {path.name for path in (tmp_path / "a").iterdir()} == {"split.tsv", "places.csv", "taxonomy.csv"}
+    arguments = ["--species", "10", "--images", "100", "--size", "32", "--pictures", "--json"]
+    record = json.loads(igcd("build", "fieldguide", *arguments, "--out", tmp_path / "b").stdout)
+    assert [stage["stage"] for stage in record["stages"]] == [0, 1, 2, 3] and record["missing_images"] == 0
+    assert (tmp_path / "b" / "train.json").is_file() and len(list((tmp_path / "b" / "train").rglob("*.jpg"))) == 100
 
 
 def test_build_sets_broken_photos_aside(photos, tmp_path):

@@ -112,7 +112,8 @@ def _build(
     console = make_console()
     console.print(_stage_table(built))
     for stage in built.stages:
-        console.print(f"most common families of stage {stage.stage}: {', '.join(stage.families)}", markup=False)
+        if stage.families:
+            console.print(f"most common families of stage {stage.stage}: {', '.join(stage.families)}", markup=False)
     for reason, count in sorted(built.arrivals.skipped.items(), key=lambda item: -item[1]):
         console.print(f"skipped {count:,}: {reason}", markup=False, highlight=False)
     for stage in built.stages:
@@ -134,9 +135,8 @@ def _stage_table(built: PlaceAndYearSplit) -> Table:
     for stage in built.stages:
         table.add_row(
             *(f"{n:,}" for n in (stage.stage, stage.images, stage.test_images, stage.categories, stage.old, stage.new)),
-            ", ".join(stage.continents),
             "–".join(str(year) for year in dict.fromkeys((*stage.years[:1], *stage.years[-1:]))),
-            ", ".join(stage.families),
+            ", ".join(stage.continents),
         )
     return table
 
