@@ -19,9 +19,7 @@ taxa = st.lists(
     st.tuples(st.sampled_from(["", "F", "G"]), st.sampled_from(["", "x", "y"]), st.sampled_from(["L", "M"])),
     min_size=5,
     max_size=5,
-).map(
-    lambda ranks: [taxon(f"c{number}", family, genus, order) for number, (family, genus, order) in enumerate(ranks)]
-)
+).map(lambda ranks: [taxon(f"c{number}", family, genus, order) for number, (family, genus, order) in enumerate(ranks)])
 images = st.lists(st.tuples(st.integers(0, 2), st.integers(0, 4), st.integers(-1, 6)), min_size=1, max_size=40)
 """Stage, category and cluster of each image."""
 
@@ -36,7 +34,7 @@ def predictions_of(rows):
         tuple(map(str, range(len(rows)))),
         tuple(f"c{category}" for category in categories),
         tuple(map(str, clusters)),
-        tuple(groups.get(category, "S-0" if stage else "Old") for stage, category in zip(stages, categories, strict=True)),
+        tuple(groups.get(category, "S-0" if stage else "Old") for stage, category, _ in rows),
     )
 
 
@@ -57,7 +55,7 @@ def slow_scores(rows, taxa, level):
     scores = {}
     for stage in sorted({row[0] for row in rows}):
         now = [number for number, row in enumerate(rows) if row[0] == stage]
-        # Numbers of clusters in the order of their first rows, as the ties between best matchings ask for no less.
+        # Ties between best matchings go by what is in the clusters, so that other numbers give the same.
         category_of = match(contingency(np.array([rows[i][2] for i in now]), np.array([rows[i][1] for i in now])))
         counts = {group: [] for group in ("All", "Old", "New")}
         for i in now:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from small_run import ROWS, Row, discovery, jpeg, predictions_of
 
+from igcd.data.taxonomy import Taxon, format_taxonomy
 from igcd.metrics.predictions import write_predictions
 from igcd.metrics.scorecard import scorecard
 
@@ -25,6 +26,7 @@ def make_run(tmp_path: Path) -> Callable[..., Path]:
         names: tuple[str, str] = ("owl", "fox"),
         spec: dict[str, Any] | None = None,
         places: Sequence[tuple[int, float, float, int]] | None = None,
+        taxa: Sequence[Taxon] | None = None,
         changes: dict[str, Any] | None = None,
     ) -> Path:
         folder = tmp_path / "run"
@@ -79,6 +81,8 @@ def make_run(tmp_path: Path) -> Callable[..., Path]:
                 writer = csv.writer(file)
                 writer.writerow(["stage", "latitude", "longitude", "images"])
                 writer.writerows(places)
+        if taxa is not None:
+            (folder / "taxonomy.csv").write_text(format_taxonomy(taxa))
         return folder
 
     return make

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
+from igcd.data.taxonomy import Taxon
 from igcd.types import Predictions
 
 Row = tuple[int, str, str, str, str]
@@ -25,6 +26,14 @@ ROWS: list[Row] = [
     *[(1, "unlabeled", "newt", "7", "New")] * 4,
     (1, "unlabeled", "moth", "7", "New"),
     *[(1, "unlabeled", "owl", "0", "Old")] * 2,
+]
+
+# Not as in nature, where no two of them share a genus: the newt is a second species of the owl's.
+TAXA = [
+    Taxon("owl", ("Animalia", "Chordata", "Aves", "Strigiformes", "Strigidae", "Strix")),
+    Taxon("fox", ("Animalia", "Chordata", "Mammalia", "Carnivora", "Canidae", "Vulpes")),
+    Taxon("newt", ("Animalia", "Chordata", "Aves", "Strigiformes", "Strigidae", "Strix")),
+    Taxon("moth", ("Animalia", "Arthropoda", "Insecta", "Lepidoptera", "Noctuidae", "Noctua")),
 ]
 
 

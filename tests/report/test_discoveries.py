@@ -1,4 +1,6 @@
-from small_run import discovery
+from dataclasses import replace
+
+from small_run import TAXA, discovery
 
 from igcd.report.discoveries import MAX_DISCOVERIES, N_IMAGES, galleries, judge
 from igcd.report.run_records import DiscoveryRecord, read_run
@@ -42,3 +44,32 @@ def test_the_nearest_may_be_a_category_found_before(make_run):
     nearest = second.shown[0].nearest
     assert nearest.name == "category 7"
     assert nearest.examples[0].uri is not None
+
+
+def novelties(folder):
+    (gallery,) = galleries(read_run(folder))
+    return {found.cluster: found.novelty for found in gallery.shown}
+
+
+def test_how_new_a_discovery_is_beside_the_labeled_categories(make_run):
+    found = [
+        discovery(7, category="newt"),
+        discovery(8, category="moth"),
+        discovery(9, category="owl"),
+        discovery(10, category=None, purity=None),
+    ]
+    assert novelties(make_run(discoveries={1: found}, taxa=TAXA)) == {
+        7: "new species of a known genus",
+        8: "new phylum of a known kingdom",
+        9: None,  # it is known
+        10: None,
+    }
+
+
+def test_without_a_taxonomy_nothing_is_said_of_how_new_it_is(make_run):
+    assert novelties(make_run()) == {7: None}
+
+
+def test_an_empty_rank_may_be_a_known_one(make_run):
+    owl, fox, newt, moth = TAXA
+    assert novelties(make_run(taxa=[owl, fox, replace(newt, ranks=(*newt.ranks[:5], "")), moth])) == {7: None}

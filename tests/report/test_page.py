@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 from itertools import pairwise
 
 import pytest
-from small_run import ROWS, discovery
+from small_run import ROWS, TAXA, discovery
 
 from igcd.report.discoveries import galleries
 from igcd.report.page import confused_pairs, headline, render, write_report
@@ -60,6 +60,7 @@ def full(make_run):
             ],
         },
         places=[(0, 48.5, 2.5, 5), (1, -33.5, 151.5, 7)],
+        taxa=TAXA,
     )
 
 
@@ -100,6 +101,16 @@ def test_what_the_page_says(full):
     assert "3 images could not be used and were set aside: truncated 2, file is empty 1." in text
     assert "At most 1.2 GB of memory. Versions: igcd 0.1.0, python 3.11.7." in text
     assert "cp run/config.json again.yaml" in text
+
+
+def test_a_taxonomy_adds_scores_by_level_and_how_new_a_discovery_is(full):
+    text = page_of(full).text
+    assert "By species, genus and family" in text
+    assert "Same genus3 genera80.0 75.0 100.0 60.0" in re.sub(r"(\.\d)", r"\1 ", text)
+    assert text.count("new species of a known genus") == 1
+    (full / "taxonomy.csv").unlink()
+    text = page_of(full).text
+    assert not any(word in text for word in ("genus", "genera", "families", "species"))
 
 
 def test_only_the_paper_s_streams_have_its_row(make_run):

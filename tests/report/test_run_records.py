@@ -1,6 +1,7 @@
 import json
 
 import pytest
+from small_run import TAXA
 
 from igcd.errors import IgcdError
 from igcd.report.run_records import read_run
@@ -16,11 +17,11 @@ def test_reads_what_is_there(make_run):
     assert run.ended == "2026-01-02T03:04:05+00:00"
 
 
-def test_split_places_and_events_may_be_absent(make_run):
+def test_split_places_taxonomy_and_events_may_be_absent(make_run):
     folder = make_run()
     (folder / "events.jsonl").unlink()
     run = read_run(folder)
-    assert (run.spec, run.places, run.ended) == ({}, None, None)
+    assert (run.spec, run.places, run.taxonomy, run.ended) == ({}, None, None, None)
 
 
 def test_a_log_that_is_cut_off_gives_no_date(make_run):
@@ -51,6 +52,7 @@ def test_says_how_to_resume_an_unfinished_run(make_run):
         ("stages/stage-1.json", '{"stage": 1}', "known_clusters: Field required"),
         ("places.csv", "stage,latitude\n0,1\n", "expected the columns stage,latitude,longitude,images"),
         ("places.csv", "stage,latitude,longitude,images\n0,x,1,1\n", "with numbers in them"),
+        ("taxonomy.csv", "category,genus\n", "taxonomy.csv must have the columns category, kingdom"),
         ("predictions.csv", "stage\n", "missing split"),
     ],
 )
@@ -74,4 +76,16 @@ def test_refuses_predictions_of_another_run(make_run):
     results["stages"] = results["stages"][:1]
     (folder / "results.json").write_text(json.dumps(results))
     with pytest.raises(IgcdError, match=r"stages \[0\] and predictions.csv has \[0, 1\]"):
+        read_run(folder)
+
+
+def test_a_taxonomy_has_every_category(make_run):
+    folder = make_run(taxa=TAXA)
+    taxonomy = read_run(folder).taxonomy
+    assert taxonomy is not None and taxonomy["newt"].at("genus") == "Strix"
+    lines = (folder / "taxonomy.csv").read_text().splitlines(keepends=True)
+    (folder / "taxonomy.csv").write_text("".join(line for line in lines if not line.startswith("moth")))
+    with pytest.raises(
+        IgcdError, match=r"must have all 4 categories of the run, 1 are absent, the first is 'moth'; add"
+    ):
         read_run(folder)

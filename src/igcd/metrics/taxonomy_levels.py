@@ -1,6 +1,7 @@
 """Accuracy at the levels of the tree of life: the wrong species may still be of the right genus or family."""
 
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -28,10 +29,10 @@ def groups_by_level(taxa: Sequence[Taxon]) -> dict[str, IntArray]:
     {'species': [0, 1, 2], 'genus': [0, 1, 2], 'family': [0, 0, 2]}
     """
     by_level = {LEVELS[0]: np.arange(len(taxa), dtype=np.int64)}
-    for below, level in zip(LEVELS, LEVELS[1:], strict=False):
+    for below, level in pairwise(LEVELS):
         codes, _ = groups_at(taxa, level)
         is_named = np.array([bool(taxon.at(level)) for taxon in taxa], dtype=np.bool_)
-        # A group is written as its first category, so that those kept from the level below cannot meet another's number.
+        # A group is written as its first category: those kept from the level below cannot meet another's number.
         by_level[level] = np.where(is_named, _firsts(codes), by_level[below])
     return by_level
 
@@ -49,7 +50,7 @@ def hits_at_level(category_of: IntArray, clusters: IntArray, categories: IntArra
     no category is right for nobody, at any level.
 
     >>> category_of, genus_of = np.array([0, 2, -1]), np.array([0, 0, 1])
-    >>> hits_at_level(category_of, clusters=np.array([0, 0, 1, 2]), categories=np.array([0, 1, 1, 0]), group_of=genus_of)
+    >>> hits_at_level(category_of, np.array([0, 0, 1, 2]), np.array([0, 1, 1, 0]), genus_of)
     array([ True,  True, False, False])
     """
     group_of_cluster = np.where(category_of == UNLABELED, UNLABELED, group_of[category_of])

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from igcd.data.taxonomy import novelty
 from igcd.report.confusion import categories_of_group, missed
 from igcd.report.run_records import DiscoveryRecord, Run, StageRecord
 from igcd.report.thumbnails import Thumbnail, thumbnail
@@ -35,6 +36,7 @@ class Found:
     category: str | None
     purity: float | None  # percent
     verdict: Verdict
+    novelty: str | None  # its place beside the known categories; None where that is not known, or it is one of them
     labeled_as: str | None  # the name it was given when its labels arrived
     peak: Thumbnail | None
     others: tuple[Thumbnail, ...]
@@ -115,11 +117,24 @@ def _found(run: Run, record: StageRecord, discovery: DiscoveryRecord, verdict: V
         category=discovery.category,
         purity=None if discovery.purity is None else 100 * discovery.purity,
         verdict=verdict,
+        novelty=_novelty(run, record, discovery.category),
         labeled_as=run.stages[-1].known_clusters.get(str(discovery.cluster)),
         peak=pictures[0] if pictures else None,
         others=tuple(pictures[1:]),
         nearest=None if discovery.nearest_known is None else _neighbor(run, record, discovery.nearest_known),
     )
+
+
+def _novelty(run: Run, record: StageRecord, category: str | None) -> str | None:
+    """How new the category is beside those labeled by the stage, as in "new species of a known genus".
+
+    A category with an empty rank may belong to a known group of that rank, so nothing is said of it.
+    """
+    if run.taxonomy is None or category is None or category in record.known_clusters.values():
+        return None
+    taxon = run.taxonomy[category]
+    known = [run.taxonomy[name] for name in record.known_clusters.values()]
+    return novelty(taxon, known) if all(taxon.ranks) else None
 
 
 def _neighbor(run: Run, record: StageRecord, cluster: int) -> Neighbor:

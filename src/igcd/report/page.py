@@ -23,7 +23,7 @@ from igcd.report.confusion import (
 from igcd.report.discoveries import StageGallery, galleries
 from igcd.report.paper import PUBLISHED, PUBLISHED_COUNTS, differences
 from igcd.report.run_records import Run, read_run
-from igcd.report.score_table import score_table
+from igcd.report.score_table import level_table, score_table
 from igcd.report.thumbnails import Thumbnail, thumbnail
 from igcd.report.world_map import world_map
 
@@ -102,6 +102,7 @@ def render(run: Run) -> str:
         n_found=sum(result.found for result in results.stages),
         n_new=sum(gallery.n_new for gallery in stage_galleries),
         table=score_table(results, "This run", _our_note(results.config), published),
+        levels=None if run.taxonomy is None else level_table(run.predictions, run.taxonomy, split),
         published=published,
         differences=differences(results.config, run.spec),
         default_weights=encoder.get("weights") == "pip",

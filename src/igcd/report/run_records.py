@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -11,6 +11,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from igcd.data.geography import is_coordinate
+from igcd.data.taxonomy import Taxon, read_taxonomy
 from igcd.errors import IgcdError
 from igcd.metrics.predictions import read_predictions
 from igcd.types import FloatArray, IntArray, Predictions
@@ -129,6 +130,7 @@ class Run:
     predictions: Predictions
     spec: Mapping[str, Any]  # of the stream, from the head of split.tsv; empty without one
     places: Places | None
+    taxonomy: Mapping[str, Taxon] | None  # every category by name
     ended: str | None  # time of the last event, ISO 8601
 
 
@@ -160,6 +162,7 @@ def read_run(folder: Path) -> Run:
         predictions=predictions,
         spec=_read_spec(folder / "split.tsv"),
         places=_read_places(folder / "places.csv"),
+        taxonomy=_read_taxonomy(folder / "taxonomy.csv", _categories(predictions, stages)),
         ended=_read_last_time(folder / "events.jsonl"),
     )
 
@@ -222,6 +225,30 @@ def _read_places(path: Path) -> Places | None:
         longitude=longitude[is_place],
         images=np.array(columns["images"], dtype=np.int64)[is_place],
     )
+
+
+def _categories(predictions: Predictions, stages: Sequence[StageRecord]) -> set[str]:
+    """All that the run knows by name."""
+    found = {
+        discovery.category for stage in stages for discovery in stage.discoveries if discovery.category is not None
+    }
+    return {*predictions.category, *found, *(name for stage in stages for name in stage.known_clusters.values())}
+
+
+def _read_taxonomy(path: Path, categories: Collection[str]) -> Mapping[str, Taxon] | None:
+    if not path.is_file():
+        return None
+    try:
+        taxonomy = read_taxonomy(path)
+    except OSError as error:
+        raise IgcdError(f"{path} cannot be read ({error.strerror or error}); make it readable or remove it") from None
+    absent = sorted(set(categories) - set(taxonomy))
+    if absent:
+        raise IgcdError(
+            f"{path} must have all {len(set(categories)):,} categories of the run, {len(absent):,} are absent, the "
+            f"first is {absent[0]!r}; add them, with empty ranks where these are unknown, or remove the file"
+        )
+    return taxonomy
 
 
 def _read_last_time(path: Path) -> str | None:

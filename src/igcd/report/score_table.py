@@ -1,10 +1,15 @@
-"""The scores in the layout of the paper's table 1: a group of columns per stage, then M_f and M_d."""
+"""The scores in the layout of the paper's table 1: a group of columns per stage."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from igcd.data.taxonomy import Taxon
+from igcd.metrics.taxonomy_levels import groups_by_level, scores_by_level
 from igcd.report.paper import PublishedRow
 from igcd.report.run_records import Results
+from igcd.types import Predictions
+
+MANY = {"species": "species", "genus": "genera", "family": "families"}
 
 
 @dataclass(frozen=True)
@@ -19,14 +24,14 @@ class ScoreRow:
 
 @dataclass(frozen=True)
 class ScoreTable:
-    """Columns as (stage, groups), and rows with a value for each group, M_f and M_d."""
+    """Columns as (stage, groups), and rows with a value for each group."""
 
     stages: tuple[tuple[int, tuple[str, ...]], ...]
     rows: tuple[ScoreRow, ...]
 
 
 def score_table(results: Results, name: str, note: str, published: Sequence[PublishedRow]) -> ScoreTable:
-    """Our row, and the published ones under it."""
+    """Our row, and the published ones under it. Two more values end each row: M_f and M_d."""
     stages = tuple(
         (
             result.stage,
@@ -43,6 +48,24 @@ def score_table(results: Results, name: str, note: str, published: Sequence[Publ
     for row in published:
         scores = (*values(row.scores), row.forgetting, row.discovery)
         rows.append(ScoreRow(f"Paper, table {row.table}", row.backbone, scores, is_ours=False))
+    return ScoreTable(stages, tuple(rows))
+
+
+def level_table(predictions: Predictions, taxonomy: Mapping[str, Taxon], split: str) -> ScoreTable:
+    """A row for each level of the tree of life, with the number of its groups beside it."""
+    scores = scores_by_level(predictions, taxonomy, split=split)
+    rows_of_split = zip(predictions.category, predictions.split, strict=True)
+    present = sorted({category for category, split_of_row in rows_of_split if split_of_row == split})
+    group_of = groups_by_level([taxonomy[name] for name in present])
+    stages = tuple((stage.stage, _groups(stage.scores, [])) for stage in next(iter(scores.values())))
+    rows = []
+    for level, level_stages in scores.items():
+        n_groups = len(set(group_of[level].tolist()))
+        values = [
+            stage.scores[group] for stage, (_, groups) in zip(level_stages, stages, strict=True) for group in groups
+        ]
+        note = f"{n_groups:,} {level if n_groups == 1 else MANY[level]}"
+        rows.append(ScoreRow(f"Same {level}", note, tuple(values), is_ours=False))
     return ScoreTable(stages, tuple(rows))
 
 
