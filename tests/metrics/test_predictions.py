@@ -1,4 +1,4 @@
-import csv
+import os
 
 import numpy as np
 import pytest
@@ -182,11 +182,10 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, make_table, monkeypatch):
     write_predictions(make_table((0, "test", "a", "cat", "1", "Old")), path)
     before = path.read_bytes()
 
-    class FullDisk:
-        def writerow(self, _):
-            raise OSError(28, "No space left on device")
+    def full_disk(_handle):
+        raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(csv, "writer", lambda *_, **__: FullDisk())
+    monkeypatch.setattr(os, "fsync", full_disk)
     with pytest.raises(IgcdError, match="No space left"):
         write_predictions(make_table((0, "test", "b", "cat", "1", "Old")), path)
     assert path.read_bytes() == before

@@ -1,7 +1,7 @@
 """Images that cannot be used are set aside with the reason, and the run goes on, unless there are too many."""
 
 import csv
-import os
+import io
 from collections import Counter
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -13,6 +13,7 @@ from igcd.data.dataset import is_plain_name
 from igcd.data.images import BrokenImageError
 from igcd.data.parallel import map_in_order, n_cores
 from igcd.errors import IgcdError
+from igcd.records import write_bytes
 from igcd.types import Images, IntArray
 
 N_EXAMPLES = 3
@@ -75,18 +76,11 @@ class Quarantine:
 
     def write(self, path: Path) -> None:
         """Write `image_id,reason` lines as UTF-8, all or nothing. Bytes that are no UTF-8 are written as escapes."""
-        partial = path.with_name(f".{path.name}.{os.getpid()}")
-        try:
-            with partial.open("w", encoding="utf-8", errors="backslashreplace", newline="") as file:
-                rows = csv.writer(file, lineterminator="\n")
-                rows.writerow(["image_id", "reason"])
-                rows.writerows(self._reasons.items())
-                file.flush()
-                os.fsync(file.fileno())
-            partial.replace(path)
-        except BaseException:
-            partial.unlink(missing_ok=True)
-            raise
+        text = io.StringIO()
+        rows = csv.writer(text, lineterminator="\n")
+        rows.writerow(["image_id", "reason"])
+        rows.writerows(self._reasons.items())
+        write_bytes(path, text.getvalue().encode("utf-8", errors="backslashreplace"))
 
 
 def inspect(

@@ -70,7 +70,8 @@ def novelty(taxon: Taxon, known: Iterable[Taxon]) -> str:
     for depth in range(len(RANKS), 0, -1):
         path = taxon.ranks[:depth]
         if path[-1] and any(other.ranks[:depth] == path for other in known):
-            narrower = RANKS[depth] if depth < len(RANKS) else "species"
+            named = zip(RANKS[depth:], taxon.ranks[depth:], strict=True)
+            narrower = next((rank for rank, name in named if name), "species")  # an empty rank is not known to be new
             return f"new {narrower} of a known {RANKS[depth - 1]}"
     return f"new {RANKS[0]}"
 

@@ -1,7 +1,7 @@
 """The interchange file `predictions.csv`: read, checked, written. One line per image, stage and split."""
 
 import csv
-import os
+import io
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,6 +12,7 @@ from typing import BinaryIO
 import numpy as np
 
 from igcd.errors import IgcdError
+from igcd.records import write_bytes
 from igcd.types import UNLABELED, IntArray, Predictions
 
 COLUMNS = ("stage", "split", "image_id", "category", "cluster", "group")
@@ -84,23 +85,18 @@ def parse_predictions(path: Path) -> Predictions:
 def write_predictions(predictions: Predictions, path: Path) -> None:
     """Write a `predictions.csv`: the same bytes for the same rows, and never half a file."""
     code_predictions(predictions, str(path))
-    columns = (predictions.stage.tolist(), *(getattr(predictions, name) for name in COLUMNS[1:]))
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    writer.writerows(
+        zip(predictions.stage.tolist(), *(getattr(predictions, name) for name in COLUMNS[1:]), strict=True)
+    )
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(COLUMNS)
-            writer.writerows(zip(*columns, strict=True))
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        write_bytes(path, text.getvalue().encode())
     except OSError as error:
         raise IgcdError(
             f"{path} cannot be written ({error.strerror or error}); free the place or choose another"
         ) from None
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 def code_predictions(predictions: Predictions, source: str = "predictions") -> CodedPredictions:
