@@ -27,6 +27,14 @@ def test_the_defaults_are_the_papers():
     assert method.features == "tuned"
 
 
+def test_the_released_variant_changes_defaults_and_nothing_that_is_set():
+    method = read_recipe("cifar100-mi", ["method.variant=as_released", "method.n_support=7"]).method
+    assert (method.graph, method.known, method.T, method.tau_u) == ("joint", "none", 1.0, 1.0)
+    assert (method.first_stage.epochs, method.first_stage.learning_rate) == (200, 0.03)
+    assert method.n_support == 7
+    assert read_recipe("cifar100-mi", []).method.graph == "unlabeled"
+
+
 def test_overrides_reach_any_depth():
     recipe = read_recipe("demo", ["method.first_stage.epochs=3", "method.features=frozen", "encoder.cache=null"])
     assert recipe.method.first_stage.epochs == 3
