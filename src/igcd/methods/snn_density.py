@@ -88,6 +88,16 @@ class Granularity:
 
 
 @dataclass(frozen=True)
+class _Labeled:
+    """The labeled images of a stage, and behind them those of R."""
+
+    images: Images
+    views: TrunkViews
+    clusters: Tensor  # (n,) of the usable images
+    is_of_stage: Tensor  # (n,) whether labeled now, not replayed
+
+
+@dataclass(frozen=True)
 class _Novel:
     """The images that carry the pseudo-labels of novel peaks: peak by peak, the peak first."""
 
@@ -141,27 +151,21 @@ class SnnDensity:
     def learn(self, stage: Stage) -> None:
         """Learns from labeled ∪ R and unlabeled images with S as it grows, then updates S and R for later stages."""
         self._take_in_labels(stage)
-        images, clusters = self._labeled_and_replayed(stage)
-        labeled, unlabeled = self._encoder.training_views(images), self._encoder.training_views(stage.unlabeled)
-        clusters = clusters[labeled.usable_idx]
+        labeled, unlabeled = self._labeled_and_replayed(stage), self._encoder.training_views(stage.unlabeled)
         if self._projection is None:
-            self._projection = fit_projection(self._frozen(labeled), n_components=self._n_components)
-        self._calibrate(stage, labeled, clusters)
+            self._projection = fit_projection(self._frozen(labeled.views), n_components=self._n_components)
+        self._calibrate(labeled)
+        self._support_labeled(labeled)
+        novel = self._find_novel(stage, labeled, unlabeled)
 
-        self._support_labeled(images, labeled, clusters)
-        novel = self._find_novel(labeled, clusters, unlabeled)
-        self._support_images.add(stage.unlabeled, novel.idx, novel.clusters, pseudo_labeled=True)
-
-        self._train(stage.index, labeled, clusters, unlabeled)
+        self._train(stage.index, labeled, unlabeled)
 
         if self._features == "tuned":  # the space has moved: its peaks are found anew
             self._forget(list(novel.nearest_known))
-            self._calibrate(stage, labeled, clusters)
-            self._support_labeled(images, labeled, clusters)
-            novel = self._find_novel(labeled, clusters, unlabeled)
-            self._support_images.add(stage.unlabeled, novel.idx, novel.clusters, pseudo_labeled=True)
-        self._record(stage, novel)
-        self._keep(stage, images, labeled, clusters, novel)
+            self._calibrate(labeled)
+            self._support_labeled(labeled)
+            novel = self._find_novel(stage, labeled, unlabeled)
+        self._keep(stage, labeled, novel)
         self._support = self._encode_support(self._compared)
 
     def _take_in_labels(self, stage: Stage) -> None:
@@ -184,26 +188,26 @@ class SnnDensity:
             if category not in self._cluster_of:
                 self._cluster_of[category] = self._new_cluster()
 
-    def _labeled_and_replayed(self, stage: Stage) -> tuple[Images, Tensor]:
-        """The labeled images of the stage with those of R behind them, and their clusters."""
+    def _labeled_and_replayed(self, stage: Stage) -> _Labeled:
         clusters = torch.tensor([self._cluster_of[category] for category in stage.labels.tolist()], dtype=torch.int64)
-        if len(clusters) == 0 and not self._supervise_replay:
-            return stage.labeled, clusters
         labeled_ids = set(stage.labeled.ids)
         rows = [row for row, image_id in enumerate(self._replay.entries.image_ids) if image_id not in labeled_ids]
-        return (
-            Concatenation([stage.labeled, self._replay.images(rows)]),
-            torch.cat([clusters, self._replay.clusters[rows]]),
-        )
+        if len(clusters) == 0 and not self._supervise_replay:
+            rows = []
+        images = Concatenation([stage.labeled, self._replay.images(rows)])
+        views = self._encoder.training_views(images)
+        usable_idx = torch.from_numpy(views.usable_idx)
+        clusters = torch.cat([clusters, self._replay.clusters[rows]])[usable_idx]
+        return _Labeled(images, views, clusters, usable_idx < len(stage.labels))
 
     # Section 4.2: classifier learning ------------------------------------------------------------------------------
 
-    def _train(self, stage: int, labeled: TrunkViews, clusters: Tensor, unlabeled: TrunkViews) -> None:
+    def _train(self, stage: int, labeled: _Labeled, unlabeled: TrunkViews) -> None:
         if self._features == "frozen":
             return
         support = self._encode_support(self._tuned)
         row_of = {cluster: row for row, cluster in enumerate(support.category_ids.tolist())}
-        targets = torch.tensor([row_of[cluster] for cluster in clusters.tolist()], dtype=torch.int64)
+        targets = torch.tensor([row_of[cluster] for cluster in labeled.clusters.tolist()], dtype=torch.int64)
 
         def refresh(_epoch: int) -> None:
             nonlocal support
@@ -211,8 +215,8 @@ class SnnDensity:
 
         train(
             self._model,
-            lambda model, batch, epoch: self._loss(model, batch, epoch, labeled, targets, unlabeled, support),
-            n_labeled=len(labeled.usable_idx),
+            lambda model, batch, epoch: self._loss(model, batch, epoch, labeled.views, targets, unlabeled, support),
+            n_labeled=len(labeled.clusters),
             n_unlabeled=len(unlabeled.usable_idx),
             optimization=self._first_stage if stage == 0 else self._later_stages,
             fabric=self._given.fabric,
@@ -280,25 +284,15 @@ class SnnDensity:
 
     # Section 4.3: support sample selection -------------------------------------------------------------------------
 
-    def _support_labeled(self, images: Images, labeled: TrunkViews, clusters: Tensor) -> None:
-        """S for the labeled categories: each one's density peak and its nearest neighbors."""
-        select: Select = partial(select_by_density, n_neighbors=self._granularity.K)
-        if self._support_selection == "random":
-            select = partial(select_at_random, generator=self._generator)
-        n_support = self._support.n_per_category
-        chosen = select_per_category(self._compared(labeled), clusters, n_support, select=select)
-        self._support_images.remove(set(clusters.tolist()))
-        self._support_images.add(images, labeled.usable_idx[chosen.numpy()], clusters[chosen], pseudo_labeled=False)
-
-    def _calibrate(self, stage: Stage, labeled: TrunkViews, clusters: Tensor) -> None:
+    def _calibrate(self, labeled: _Labeled) -> None:
         """How fine categories are, where the options leave it to the labeled images: each of those is known to be one.
 
-        Only labels of this stage decide, the few images of R would not; unlabeled and test images have no say.
+        Only labels of this stage decide, the few images of R could not; unlabeled and test images have no say.
         """
-        if len(stage.labels) == 0:
+        if not labeled.is_of_stage.any():
             return
-        selection, is_of_stage = self._selection, torch.from_numpy(labeled.usable_idx < len(stage.labels))
-        h, clusters = self._peak_space(labeled)[is_of_stage], clusters[is_of_stage]
+        selection, clusters = self._selection, labeled.clusters[labeled.is_of_stage]
+        h = self._peak_space(labeled.views)[labeled.is_of_stage]
         k, k_d, margin = selection.K, selection.K_d, selection.margin
         if k == "auto":
             graph = neighbor_graph(h, min(2 * MAX_K, len(h) - 1))
@@ -308,14 +302,33 @@ class SnnDensity:
             margin = calibrate_margin(h, clusters, n_neighbors=k, n_closest=selection.n_closest, max_iou=selection.T)
         self._granularity = Granularity(k, k_d, margin)
 
-    def _find_novel(self, labeled: TrunkViews, clusters: Tensor, unlabeled: TrunkViews) -> _Novel:
-        """Density peaks of the unlabeled images that no known category explains; each opens a cluster."""
+    def _support_labeled(self, labeled: _Labeled) -> None:
+        """S for the categories labeled now: each one's density peak and its nearest neighbors.
+
+        The others keep the images they have in S; the fewer ones in R would be a poorer choice.
+        """
+        select: Select = partial(select_by_density, n_neighbors=self._granularity.K)
+        if self._support_selection == "random":
+            select = partial(select_at_random, generator=self._generator)
+        idx, clusters = self._select(labeled, self._support.n_per_category, select)
+        self._support_images.remove(set(clusters.tolist()))
+        self._support_images.add(labeled.images, idx, clusters, pseudo_labeled=False)
+
+    def _select(self, labeled: _Labeled, n: int, select: Select) -> tuple[IntArray, Tensor]:
+        """Up to n images of each category labeled now, best first: positions and clusters."""
+        rows = labeled.is_of_stage.nonzero()[:, 0]
+        clusters = labeled.clusters[rows]
+        chosen = select_per_category(self._compared(labeled.views)[rows], clusters, n, select=select)
+        return labeled.views.usable_idx[rows[chosen].numpy()], clusters[chosen]
+
+    def _find_novel(self, stage: Stage, labeled: _Labeled, unlabeled: TrunkViews) -> _Novel:
+        """Density peaks of the unlabeled images that no known category explains; each opens a cluster in S."""
         selection, granularity, n_support = self._selection, self._granularity, self._support.n_per_category
         h = self._peak_space(unlabeled)
         if len(h) < 3:
             return _Novel(np.empty(0, dtype=np.int64), torch.empty(0, dtype=torch.int64), {})
-        known_h = torch.cat([self._peak_space(labeled), self._peak_space(self._support_views())])
-        known_clusters = torch.cat([clusters, self._support_images.clusters])
+        known_h = torch.cat([self._peak_space(labeled.views), self._peak_space(self._support_views())])
+        known_clusters = torch.cat([labeled.clusters, self._support_images.clusters])
         everything = torch.cat([h, known_h]) if selection.graph == "joint" else h
         graph = neighbor_graph(everything, min(max(granularity.K, granularity.K_d, n_support), len(everything) - 1))
         found = find_density_peaks(
@@ -333,21 +346,25 @@ class SnnDensity:
         rows, peak = members.idx[members.idx < len(h)], members.peak[members.idx < len(h)]
         ids = torch.tensor([self._new_cluster() for _ in range(int(opens.sum()))], dtype=torch.int64)
         nearest_known = dict(zip(ids.tolist(), nearest.category[opens].tolist(), strict=True))
-        return _Novel(unlabeled.usable_idx[rows.numpy()], ids[peak], nearest_known)
+        novel = _Novel(unlabeled.usable_idx[rows.numpy()], ids[peak], nearest_known)
+        self._support_images.add(stage.unlabeled, novel.idx, novel.clusters, pseudo_labeled=True)
+        return novel
 
     # Section 4.4: incremental update -------------------------------------------------------------------------------
 
-    def _keep(self, stage: Stage, images: Images, labeled: TrunkViews, clusters: Tensor, novel: _Novel) -> None:
-        """The images of S chosen anew with the trained feature; the same, or a herd, into R for later stages."""
-        self._support_labeled(images, labeled, clusters)
+    def _keep(self, stage: Stage, labeled: _Labeled, novel: _Novel) -> None:
+        """S chosen anew with the trained feature; the same images, or a herd, into R; the peaks into both."""
+        for cluster, nearest in novel.nearest_known.items():
+            ids = tuple(stage.unlabeled.ids[i] for i in novel.idx[(novel.clusters == cluster).numpy()].tolist())
+            self._discoveries[cluster] = Discovery(cluster, stage.index, ids, nearest)
+        self._support_labeled(labeled)
         if self._replay_selection == "none":
             return
         select: Select = partial(select_by_density, n_neighbors=self._granularity.K)
         if self._replay_selection == "herding":
             select = herding
-        n_replay = self._replay.entries.n_per_category
-        chosen = select_per_category(self._compared(labeled), clusters, n_replay, select=select)
-        self._replay.add(images, labeled.usable_idx[chosen.numpy()], clusters[chosen], pseudo_labeled=False)
+        idx, clusters = self._select(labeled, self._replay.entries.n_per_category, select)
+        self._replay.add(labeled.images, idx, clusters, pseudo_labeled=False)
         self._replay.add(stage.unlabeled, novel.idx, novel.clusters, pseudo_labeled=True)
 
     # Features ------------------------------------------------------------------------------------------------------
@@ -418,11 +435,6 @@ class SnnDensity:
             pseudo_labeled=replay.account().pseudo_labeled,
             bytes=replay.account().bytes + support.account().bytes,
         )
-
-    def _record(self, stage: Stage, novel: _Novel) -> None:
-        for cluster, nearest in novel.nearest_known.items():
-            ids = tuple(stage.unlabeled.ids[i] for i in novel.idx[(novel.clusters == cluster).numpy()].tolist())
-            self._discoveries[cluster] = Discovery(cluster, stage.index, ids, nearest)
 
     def _forget(self, clusters: set[int] | list[int]) -> None:
         self._support_images.remove(clusters)
