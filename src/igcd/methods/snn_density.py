@@ -327,8 +327,12 @@ class SnnDensity:
         h = self._peak_space(unlabeled)
         if len(h) < 3:
             return _Novel(np.empty(0, dtype=np.int64), torch.empty(0, dtype=torch.int64), {})
-        known_h = torch.cat([self._peak_space(labeled.views), self._peak_space(self._support_views())])
-        known_clusters = torch.cat([labeled.clusters, self._support_images.clusters])
+        # An image that stands in the labeled set, in R and in S is one image, or it would count among the closest thrice.
+        in_support = set(self._support_images.entries.image_ids)
+        ids = [labeled.images.ids[i] for i in labeled.views.usable_idx.tolist()]
+        only_labeled = torch.tensor([image_id not in in_support for image_id in ids], dtype=torch.bool)
+        known_h = torch.cat([self._peak_space(labeled.views)[only_labeled], self._peak_space(self._support_views())])
+        known_clusters = torch.cat([labeled.clusters[only_labeled], self._support_images.clusters])
         everything = torch.cat([h, known_h]) if selection.graph == "joint" else h
         graph = neighbor_graph(everything, min(max(granularity.K, granularity.K_d, n_support), len(everything) - 1))
         found = find_density_peaks(
@@ -344,9 +348,9 @@ class SnnDensity:
             opens = is_novel(found.density[peaks], nearest.similarity, margin=granularity.margin)
         members = peak_members(peaks[opens], graph, n_members=n_support)
         rows, peak = members.idx[members.idx < len(h)], members.peak[members.idx < len(h)]
-        ids = torch.tensor([self._new_cluster() for _ in range(int(opens.sum()))], dtype=torch.int64)
-        nearest_known = dict(zip(ids.tolist(), nearest.category[opens].tolist(), strict=True))
-        novel = _Novel(unlabeled.usable_idx[rows.numpy()], ids[peak], nearest_known)
+        clusters = torch.tensor([self._new_cluster() for _ in range(int(opens.sum()))], dtype=torch.int64)
+        nearest_known = dict(zip(clusters.tolist(), nearest.category[opens].tolist(), strict=True))
+        novel = _Novel(unlabeled.usable_idx[rows.numpy()], clusters[peak], nearest_known)
         self._support_images.add(stage.unlabeled, novel.idx, novel.clusters, pseudo_labeled=True)
         return novel
 
