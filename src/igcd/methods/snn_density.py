@@ -327,7 +327,7 @@ class SnnDensity:
         h = self._peak_space(unlabeled)
         if len(h) < 3:
             return _Novel(np.empty(0, dtype=np.int64), torch.empty(0, dtype=torch.int64), {})
-        # An image that stands in the labeled set, in R and in S is one image, or it would count among the closest thrice.
+        # An image of the labeled set, R and S is one image, or it would count among the closest three times.
         in_support = set(self._support_images.entries.image_ids)
         ids = [labeled.images.ids[i] for i in labeled.views.usable_idx.tolist()]
         only_labeled = torch.tensor([image_id not in in_support for image_id in ids], dtype=torch.bool)
