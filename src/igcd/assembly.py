@@ -55,15 +55,15 @@ class BuiltStream:
 
 def build_stream(config: StreamConfig, seed: int, resize: Resize = lambda images: images) -> BuiltStream:
     """The stream of a recipe, its images as `resize` gives them."""
-    given = [name for name in ("split", "by_category", "by_place_and_year") if getattr(config, name) is not None]
-    if len(given) != 1:
-        raise IgcdError(
-            f"a stream is cut in one way, by stream.split, stream.by_category or stream.by_place_and_year; got "
-            f"{' and '.join(given) or 'none'}"
-        )
-    if config.split is not None:
+    if config.split is not None:  # whatever else the recipe says: the split was made once and for all
         split = read_split(config.split)
-        return BuiltStream(split, SplitStream(split, resize(_images_of(config, split))))
+        beside = {name: config.split.parent / name for name in ("places.csv", "taxonomy.csv")}
+        tables = {name: path.read_text(encoding="utf-8") for name, path in beside.items() if path.is_file()}
+        return BuiltStream(split, SplitStream(split, resize(_images_of(config, split))), tables)
+    if (config.by_category is None) == (config.by_place_and_year is None):
+        raise IgcdError(
+            "a stream is cut in one way: set stream.by_category or stream.by_place_and_year, or give stream.split=FILE"
+        )
     if config.by_category is not None:
         dataset = load_source(config.source, config.data, **config.options)
         split = split_by_category(dataset, config.by_category, seed)
@@ -73,10 +73,9 @@ def build_stream(config: StreamConfig, seed: int, resize: Resize = lambda images
 
 def _by_place_and_year(config: StreamConfig, spec: PlaceAndYearSpec, seed: int, resize: Resize) -> BuiltStream:
     if config.source == "fieldguide":
-        from igcd.data.fieldguide.guide import FieldGuide
-        from igcd.data.fieldguide.source import load_observations
+        from igcd.data.fieldguide.source import load_observations, make_guide
 
-        observations, images = load_observations(FieldGuide(**config.options))
+        observations, images = load_observations(make_guide(config.options))
         built = split_by_place_and_year(observations, spec, seed)
         return BuiltStream(built.split, SplitStream(built.split, resize(images)), _tables(observations, built))
     if config.source == "inat2021":

@@ -19,6 +19,7 @@ from torch import Tensor
 
 from igcd import __version__
 from igcd.data.decoding import fit
+from igcd.data.images import BrokenImageError
 from igcd.data.quarantine import Quarantine
 from igcd.errors import IgcdError
 from igcd.methods.method import Assignment, Discovery, Method
@@ -97,6 +98,7 @@ def run(
             examples = read_json(_stage_path(out, stage.index, "json"))["examples"]
             continue
         checkpoint.stage = stage.index
+        quarantine.names |= _names(stage, truth)
         watch.on_stage_start(stage.index, len(stream))
         events.add("stage", stage=stage.index, labeled=len(stage.labeled), unlabeled=len(stage.unlabeled))
         started = time.perf_counter()
@@ -123,6 +125,7 @@ def run(
                 if discovery.stage == stage.index
             ],
             "examples": examples,
+            "set_aside": quarantine.named(),
         }
         write_json(_stage_path(out, stage.index, "json"), record)
         tensors, text = method.state_dict()
@@ -183,9 +186,13 @@ def check_folder(out: Path, config: dict[str, Any], *, resume: bool) -> bool:
 def _finish(stream: Stream, out: Path, config: dict[str, Any], quarantine: Quarantine) -> dict[str, Any]:
     predictions = _all_predictions(out, len(stream))
     write_predictions(predictions, out / "predictions.csv")
+    stages = [read_json(_stage_path(out, index, "json")) for index in range(len(stream))]
+    for stage in stages:  # an earlier process may have met broken images that this one did not
+        for name, reason in stage["set_aside"].items():
+            if name not in quarantine.named():
+                quarantine.add(name, reason)
     if len(quarantine):
         quarantine.write(out / "quarantine.csv")
-    stages = [read_json(_stage_path(out, index, "json")) for index in range(len(stream))]
     seconds = {part: sum(stage["seconds"][part] for stage in stages) for part in ("learn", "predict")}
     results = scorecard(predictions).to_json()
     for scores, record in zip(results["stages"], stages, strict=True):
@@ -239,13 +246,23 @@ def _write_examples(out: Path, stage: Stage, known: dict[str, list[str]]) -> dic
     return examples
 
 
+def _names(stage: Stage, truth: StageTruth) -> dict[str, str]:
+    """The names behind the opaque ids of a stage, for messages to people."""
+    known = ((stage.labeled, truth.labeled), (stage.unlabeled, truth.unlabeled), (truth.test_images, truth.test))
+    return {image_id: name for images, part in known for image_id, name in zip(images.ids, part.image_ids, strict=True)}
+
+
 def _write_thumbnails(out: Path, name: str, images: Images, idx: Iterable[int]) -> list[str]:
+    """Small copies of images for the report; those that cannot be read have none."""
     folder = out / "gallery"
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     for number, position in enumerate(idx):
         path = folder / f"{name}-{number}.jpg"
-        pixels = fit(images.pixels_at_least(position, 2 * THUMBNAIL), THUMBNAIL)
+        try:
+            pixels = fit(images.pixels_at_least(position, 2 * THUMBNAIL), THUMBNAIL)
+        except BrokenImageError:
+            continue
         Image.fromarray(pixels).save(path, quality=85)
         paths.append(str(path.relative_to(out)))
     return paths

@@ -77,6 +77,7 @@ class StageTruth:
     """What the scorer knows about a stage: the hidden categories, and the test images of all categories so far."""
 
     index: int
+    labeled: Truth  # aligned with Stage.labeled
     unlabeled: Truth  # aligned with Stage.unlabeled
     test_images: Images
     test: Truth  # aligned with test_images

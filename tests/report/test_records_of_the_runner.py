@@ -46,12 +46,19 @@ class TwoStages:
         tested, unlabeled = images(30, 200), images(210, 220, 230)
         yield (
             Stage(0, labeled, np.array([0, 0]), nothing, ("dark",)),
-            StageTruth(0, truth(nothing, (), ()), tested.take([0]), truth(tested.take([0]), ("dark",), ("Old",))),
+            StageTruth(
+                0,
+                truth(labeled, ("dark",) * 2, ("Old",) * 2),
+                truth(nothing, (), ()),
+                tested.take([0]),
+                truth(tested.take([0]), ("dark",), ("Old",)),
+            ),
         )
         yield (
             Stage(1, nothing, np.array([], dtype=np.int64), unlabeled, ("dark",)),
             StageTruth(
                 1,
+                truth(nothing, (), ()),
                 truth(unlabeled, ("bright",) * 3, ("New",) * 3),
                 tested,
                 truth(tested, ("dark", "bright"), ("S-0", "New")),

@@ -1,6 +1,7 @@
 """The command line: one function per verb. Imports that take time stay inside the verbs, so that help is instant."""
 
 import errno
+import io
 import json
 import sys
 from collections.abc import Iterable
@@ -22,16 +23,24 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+LEARNING_PACKAGES = ("torch", "timm", "lightning_fabric", "safetensors", "filelock")
+
 build_app = typer.Typer(no_args_is_help=True, help="Write the split file of a stream: who is in which stage.")
 app.add_typer(build_app, name="build")
 
 
 def main() -> None:
     """Runs the command line: an error is one sentence on standard error and a non-zero exit code."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # a terminal that cannot show a dash shows a question mark
     try:
         app()
     except IgcdError as error:
         fail(str(error))
+    except ModuleNotFoundError as error:
+        if error.name not in LEARNING_PACKAGES:
+            raise
+        fail(f"this needs {error.name}, which comes with the extra `learn`; pip install 'igcd[learn]'")
     except KeyboardInterrupt:
         fail("interrupted", code=130)
     except BrokenPipeError:  # the reader of our output, `head` for one, has seen enough

@@ -34,6 +34,9 @@ def run_recipe(
         return
     console = make_console()
     console.print(stage_table(results))
+    if results["set_aside"]:
+        reasons = ", ".join(f"{reason} {count:,}" for reason, count in results["set_aside"].items())
+        console.print(f"images set aside: {reasons}; see {out / 'quarantine.csv'}", markup=False, soft_wrap=True)
     console.print(f"results in {out}, report in {write_report(out)}", markup=False, soft_wrap=True)
 
 

@@ -27,6 +27,7 @@ class Quarantine:
         if not 0 <= limit <= 1:
             raise IgcdError(f"the limit of broken images must be a share from 0 to 1, got {limit}; 0.05 means 5%")
         self.limit = limit
+        self.names: dict[str, str] = {}  # what people call an image whose id says nothing to them
         self._reasons: dict[str, str] = {}
 
     def __len__(self) -> int:
@@ -64,14 +65,19 @@ class Quarantine:
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in self.counts().items())
         return f"{len(self):,} image{'s' if len(self) > 1 else ''} set aside: {reasons}"
 
+    def named(self) -> dict[str, str]:
+        """The reason of each broken image by the name people know it by."""
+        return {self.names.get(image_id, image_id): reason for image_id, reason in self._reasons.items()}
+
     def check(self, n_images: int) -> None:
         """Raise when more than the limit of `n_images` are broken."""
         if len(self) <= self.limit * n_images:
             return
-        examples = ", ".join(f"{image_id!r} ({reason})" for image_id, reason in [*self._reasons.items()][:N_EXAMPLES])
+        examples = ", ".join(f"{name!r} ({reason})" for name, reason in [*self.named().items()][:N_EXAMPLES])
         raise IgcdError(
             f"{len(self):,} of {n_images:,} images ({len(self) / max(n_images, 1):.1%}) cannot be used, the limit is "
-            f"{self.limit:.1%}; first: {examples}; repair or remove them, or allow a larger share (limit, --max-broken)"
+            f"{self.limit:.1%}; first: {examples}; repair or remove them, or allow a larger share (limit, "
+            "--max-broken, max_broken of a recipe)"
         )
 
     def write(self, path: Path) -> None:
@@ -79,7 +85,7 @@ class Quarantine:
         text = io.StringIO()
         rows = csv.writer(text, lineterminator="\n")
         rows.writerow(["image_id", "reason"])
-        rows.writerows(self._reasons.items())
+        rows.writerows(self.named().items())
         write_bytes(path, text.getvalue().encode("utf-8", errors="backslashreplace"))
 
 

@@ -28,31 +28,39 @@ class Encoder:
 
     def training_views(self, images: Images) -> TrunkViews:
         """Augmented views and the plain one."""
-        if self.n_views is None:
-            return self.cache.live(
-                self.backbone,
-                images,
-                self.transform,
-                seed=self.seed,
-                quarantine=self.quarantine,
-                progress=self.progress,
-            )
-        return self._cached(images, self.n_views)
+        if self.n_views is not None:
+            return self._cached(images, self.n_views)
+        broken = Quarantine(self.quarantine.limit)
+        views = self.cache.live(
+            self.backbone, images, self.transform, seed=self.seed, quarantine=broken, progress=self.progress
+        )
+        self._set_aside(broken, images)
+        return views
 
     def plain_views(self, images: Images) -> CachedViews:
         """The plain view alone, for predicting."""
         return self._cached(images, 0)
 
     def _cached(self, images: Images, n_views: int) -> CachedViews:
-        return self.cache.views(
+        broken = Quarantine(self.quarantine.limit)
+        views = self.cache.views(
             self.backbone,
             images,
             self.transform,
             n_views=n_views,
             seed=self.seed,
-            quarantine=self.quarantine,
+            quarantine=broken,
             progress=self.progress,
         )
+        self._set_aside(broken, images)
+        return views
+
+    def _set_aside(self, broken: Quarantine, images: Images) -> None:
+        """Notes what could not be decoded, and stops where that is too much of a set."""
+        for image_id, reason in broken.reasons.items():
+            self.quarantine.add(image_id, reason)
+        broken.names = self.quarantine.names
+        broken.check(len(images))
 
 
 def encode(views: TrunkViews, tail: nn.Module, *, n_features: int) -> Tensor:

@@ -54,7 +54,13 @@ class SplitStream:
         labels = np.asarray([code_of[category] for category in labeled_truth.categories], dtype=np.int64)
         return (
             Stage(index=index, labeled=labeled, labels=labels, unlabeled=unlabeled, category_names=names),
-            StageTruth(index=index, unlabeled=unlabeled_truth, test_images=test_images, test=test_truth),
+            StageTruth(
+                index=index,
+                labeled=labeled_truth,
+                unlabeled=unlabeled_truth,
+                test_images=test_images,
+                test=test_truth,
+            ),
         )
 
     def _veil(self, truth: Truth, stage: int, role: int) -> tuple[Truth, VeiledImages]:
