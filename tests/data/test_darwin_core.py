@@ -102,6 +102,22 @@ GOOD_META = META.format(delimiter="\\t", quote="", location="occ.txt")
         ({"meta_dot_xml": "<archive/>"}, "describes no core table"),
         ({"meta_dot_xml": '<!DOCTYPE a [<!ENTITY b "c">]><archive/>'}, "defines entities"),
         ({"meta_dot_xml": GOOD_META.replace("UTF-8", "no-such"), "occ_dot_txt": TABLE}, "encoding it claims"),
+        (
+            {"meta_dot_xml": GOOD_META.replace('Lines="1"', 'Lines="99999999999"'), "occ_dot_txt": TABLE},
+            "ignoreHeaderLines in meta.xml must lie between 0 and 1,000, got 99999999999",
+        ),
+        (
+            {"meta_dot_xml": GOOD_META.replace('Lines="1"', 'Lines="-1"'), "occ_dot_txt": TABLE},
+            "ignoreHeaderLines in meta.xml must lie between 0 and 1,000, got -1",
+        ),
+        (
+            {"meta_dot_xml": GOOD_META.replace('index="5"', 'index="-5"'), "occ_dot_txt": TABLE},
+            "columns in meta.xml count from 0, got -5",
+        ),
+        (
+            {"meta_dot_xml": GOOD_META, "occ_dot_txt": TABLE.replace("\n8\t", "\n\t")},
+            "line 3 must have the id of its observation, got none",
+        ),
         ({"meta_dot_xml": META.format(delimiter="||", quote="", location="o")}, "parted by one character"),
         ({"meta_dot_xml": GOOD_META, "occ_dot_txt": "h\n1\t2015\n"}, "line 2 must have 6 fields, it has 2"),
         ({"occurrence_dot_txt": "a\tb\n1\t2\n"}, "lacks the Darwin Core terms gbifID or occurrenceID.*it has a, b"),
@@ -127,3 +143,8 @@ def test_damaged_zips_are_refused(tmp_path: Path):
     cut.write_bytes(flipped)
     with pytest.raises(IgcdError, match="damaged or locked"):
         read_observation_file(cut)
+
+
+def test_a_table_shorter_than_its_header_has_no_observations(tmp_path: Path):
+    meta = GOOD_META.replace('Lines="1"', 'Lines="900"')
+    assert len(read_observation_file(archive(tmp_path / "x.zip", meta_dot_xml=meta, occ_dot_txt=TABLE))) == 0

@@ -137,6 +137,30 @@ BAD = {
     ),
     "id is text": (_damage(lambda d: d["images"][1].update(id="a")), "image number 2 has a wrong value"),
     "id too large": (_damage(lambda d: d["images"][1].update(id=10**30)), "image number 2 has a wrong value"),
+    "annotated id too large": (
+        _damage(lambda d: d["annotations"][1].update(category_id=-(10**30))),
+        "annotation number 2 has a wrong value .an id must lie between",
+    ),
+    "category id too large": (
+        _damage(lambda d: d["categories"][2].update(id=10**30)),
+        "category number 3 has a wrong value .an id must lie between -9223372036854775808 and",
+    ),
+    "file name empty": (
+        _damage(lambda d: d["images"][1].update(file_name="")),
+        "image number 2: file_name must be a path below a folder, got ''",
+    ),
+    "file name with half a surrogate pair": (
+        _damage(lambda d: d["images"][1].update(file_name="a/\ud800.jpg")),
+        "image number 2: file_name must be a path below a folder",
+    ),
+    "file name with a line break": (
+        _damage(lambda d: d["images"][1].update(file_name="a\nb.jpg")),
+        "image number 2: file_name must be a path below a folder",
+    ),
+    "family with half a surrogate pair": (
+        _damage(lambda d: d["categories"][2].update(family="\udfff")),
+        "category number 3 has a wrong value .family .* is no Unicode text",
+    ),
     "image is a number": (_damage(lambda d: d["images"].insert(0, 5)), "image number 1 has a wrong value"),
     "category without name": (_damage(lambda d: d["categories"][2].pop("name")), "category number 3 has no 'name'"),
     "category with a tab": (

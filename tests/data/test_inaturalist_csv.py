@@ -74,6 +74,11 @@ def test_a_column_of_file_names_goes_first(tmp_path: Path, paint: Callable[..., 
         (f"{HEADER}\n101,2015-06-10,48.86\n", "line 2 must have 7 fields like the first line, it has fewer"),
         (f"{HEADER}\n1,2,3,4,5,6,7,8\n", "line 2 must have 7 fields like the first line, it has more"),
         (f"{HEADER}\n{ROWS}101,2015-06-10,48,2,A b,,\n", "observation '101' is on line 2 and again on line 8"),
+        (f"{HEADER}\n{ROWS} ,2015-06-10,48,2,A b,,\n", "line 8 must have the id of its observation, got none"),
+        (
+            f"{HEADER}\n../../7,2015-06-10,48,2,A b,,\n",
+            "line 2 must have a photo whose path is plain and stays below a folder",
+        ),
         (f'{HEADER}\n1,"2015', "is not valid CSV"),
         (f"{HEADER}\n1,{'x' * 200_000},,,A b,,\n", "is not valid CSV"),
     ],
@@ -103,3 +108,27 @@ def test_real_observations(shared_data: Path):
     continents = [CONTINENTS[code] for code in continent_of(observations.latitude, observations.longitude) if code < 7]
     assert len(continents) > 0.99 * len(observations)
     assert (continents.count("Europe") + continents.count("North America")) / len(continents) > 0.9
+
+
+@pytest.mark.parametrize("file_name", ["../x.jpg", "/etc/passwd", "a\\..\\..\\x.jpg", "C:\\x.jpg", "a\tb.jpg"])
+def test_a_photo_outside_its_folder_is_refused_with_its_line(file_name: str, tmp_path: Path):
+    path = tmp_path / "x.csv"
+    rows = f"1,2015-01-01,1,1,A b,a.jpg\n2,2015-01-01,1,1,A b,{file_name}\n"
+    path.write_text(f"id,observed_on,latitude,longitude,scientific_name,file_name\n{rows}", encoding="utf-8")
+    with pytest.raises(IgcdError, match="x line 3 must have a photo whose path is plain and stays below a folder"):
+        read_observation_file(path)
+
+
+def test_photos_of_one_observation_share_a_sighting(export: Path, tmp_path: Path, paint: Callable[..., Path]):
+    photos = tmp_path / "photos"
+    for name in ("101.jpg", "102_1.jpg", "102-2.png", "103/a.jpg", "103/b.jpg", "0/102.jpg"):
+        paint(photos / name)
+    observations = read_inaturalist_csv(export, photos)
+    sightings: dict[int, set[str]] = {}
+    for image_id, code in zip(observations.image_ids, observations.sighting_codes.tolist(), strict=True):
+        sightings.setdefault(code, set()).add(image_id)
+    assert sorted(map(sorted, sightings.values())) == [
+        ["0/102.jpg", "102-2.png", "102_1.jpg"],
+        ["101.jpg"],
+        ["103/a.jpg", "103/b.jpg"],
+    ]

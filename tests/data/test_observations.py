@@ -8,7 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from igcd.data.observations import IMPOSSIBLE_YEAR, NO_YEAR, Observations, degrees_of, year_of
+from igcd.data.observations import (
+    IMPOSSIBLE_YEAR,
+    NO_YEAR,
+    Observations,
+    degrees_of,
+    is_path_below_a_folder,
+    joined,
+    year_of,
+)
 from igcd.data.taxonomy import Taxon
 from igcd.errors import IgcdError
 
@@ -77,3 +85,40 @@ def test_columns_must_be_of_one_length():
             longitude=np.zeros(1),
             is_test=np.zeros(1, bool),
         )
+
+
+def observations(name: str, *, sightings: list[int] | None = None, n: int = 3) -> Observations:
+    return Observations(
+        name=name,
+        image_ids=tuple(f"{name}/{i}" for i in range(n)),
+        categories=np.zeros(n, np.int64),
+        taxa=(Taxon("t", ("",) * 6),),
+        years=np.zeros(n, np.int16),
+        latitude=np.zeros(n),
+        longitude=np.zeros(n),
+        is_test=np.zeros(n, bool),
+        **({} if sightings is None else {"sighting_codes": np.array(sightings)}),
+    )
+
+
+def test_each_image_is_a_sighting_of_its_own_unless_told():
+    assert observations("a").sighting_codes.tolist() == [0, 1, 2]
+    with pytest.raises(IgcdError, match="sighting_codes of a must have one value"):
+        observations("a", sightings=[0, 1])
+
+
+def test_joined_tables_share_no_sighting():
+    parts = [observations("a", sightings=[5, 5, -2]), observations("b", n=0), observations("c", sightings=[5, 0, 5])]
+    assert joined("all", parts).sighting_codes.tolist() == [1, 1, 0, 3, 2, 3]
+
+
+@pytest.mark.parametrize(
+    "path", ["", " ", "../a", "a/..", "/a", "\\a", "..\\a", "c:/a", "a\tb", "a\nb", "a\u2028b", "a\ud800b", "a\x00"]
+)
+def test_paths_that_leave_or_break_a_line_are_told(path: str):
+    assert not is_path_below_a_folder(path)
+
+
+@pytest.mark.parametrize("path", ["a", "a/b c.jpg", "..a/b..", "MVZ:Bird:1", "é/\u3000x.jpg", "#1"])
+def test_other_paths_are_fine(path: str):
+    assert is_path_below_a_folder(path)

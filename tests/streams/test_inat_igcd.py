@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from igcd.data.fieldguide.guide import FieldGuide
 from igcd.data.geography import CONTINENTS, continent_of
 from igcd.data.inat2021 import from_annotations
 from igcd.data.observations import Observations
+from igcd.data.sightings import NO_NAME, NO_PHOTO, STRAY_PHOTO
 from igcd.data.taxonomy import Taxon
 from igcd.errors import IgcdError
 from igcd.streams.inat_igcd import (
@@ -287,3 +289,38 @@ def test_bad_stages_are_refused(text: str, message: str):
     with pytest.raises(IgcdError, match=message) as refused:
         parse_stages(text)
     assert "\n" not in str(refused.value)
+
+
+def test_photos_of_one_sighting_are_not_parted_by_holding_out():
+    n_sightings, n_photos = 12, 4
+    rows = [
+        (number % 2, year, place)
+        for year, place in ((2015, PARIS), (2017, SYDNEY))
+        for number in range(n_sightings)
+        for _ in range(n_photos)
+    ]
+    codes = np.repeat(np.arange(2 * n_sightings), n_photos)
+    spec = PlaceAndYearSpec(stages=PAPER_STAGES[:2], held_out=0.25)
+    for seed in range(5):
+        arrivals = split_by_place_and_year(replace(table(rows), sighting_codes=codes), spec, seed).arrivals
+        train, test = (set(codes[np.concatenate(parts)].tolist()) for parts in (arrivals.train, arrivals.test))
+        assert not train & test
+        assert len(test) == 6 and len(np.concatenate(arrivals.test)) == 6 * n_photos
+
+
+@pytest.mark.parametrize(
+    ("skipped", "message"),
+    [
+        ({}, "the table has no rows, give one with observations, skipped: none"),
+        ({STRAY_PHOTO: 3}, "the table has no rows"),
+        ({NO_PHOTO: 5, NO_NAME: 1, STRAY_PHOTO: 9}, "name photos by the id of their observation .*file_name, skipped"),
+        ({NO_NAME: 5}, "give a table with the names of species"),
+    ],
+)
+def test_a_table_without_images_is_not_blamed_on_the_stages(skipped: dict[str, int], message: str):
+    one = table([(0, 2015, PARIS)])
+    columns = {name: getattr(one, name)[:0] for name in ("categories", "years", "latitude", "longitude", "is_test")}
+    empty = replace(one, image_ids=(), sighting_codes=one.sighting_codes[:0], skipped=skipped, **columns)
+    with pytest.raises(IgcdError, match=message) as refused:
+        split_by_place_and_year(empty, PlaceAndYearSpec(held_out=0.2), seed=0)
+    assert "choose other stages" not in str(refused.value)

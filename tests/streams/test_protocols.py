@@ -227,3 +227,39 @@ def test_any_data_gives_disjoint_stages(counts, protocol, seed, presence):
     assert len(np.unique(arrived)) == len(arrived)
     assert not is_test[arrived].any()
     group_of_categories(stages, categories)
+
+
+def test_images_of_a_group_are_held_out_together():
+    categories = np.array([0, 0, 0, 0, 0, 0, 1, 1, 1])
+    groups = np.array([7, 3, 7, 5, 3, 5, 9, 9, 9])
+    for seed in range(20):
+        is_test = hold_out(categories, 0.34, generator(seed), groups)
+        held_out = [bool(is_test[groups == group].all()) for group in (7, 3, 5)]
+        assert held_out == [bool(is_test[groups == group].any()) for group in (7, 3, 5)]
+        assert sum(held_out) == 1
+        assert not is_test[6:].any()  # the only group stays for training
+
+
+def _hold_out_image_by_image(categories: np.ndarray, share: float, rng: np.random.Generator) -> list[bool]:
+    is_test = [False] * len(categories)
+    for category in range(categories.max() + 1):
+        idx = [i for i, code in enumerate(categories) if code == category]
+        n_test = min(round(share * len(idx)), max(len(idx) - 1, 0))
+        for position in shuffled(len(idx), rng)[:n_test]:
+            is_test[idx[position]] = True
+    return is_test
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_groups_of_one_image_change_nothing(seed: int):
+    rng = generator(seed)
+    categories = rng.integers(0, 6, 60)
+    expected = _hold_out_image_by_image(categories, 0.3, generator(seed, 1))
+    assert hold_out(categories, 0.3, generator(seed, 1)).tolist() == expected
+    codes = rng.permutation(1000)[:60]
+    assert hold_out(categories, 0.3, generator(seed, 1), codes).tolist() == expected
+
+
+def test_a_group_of_two_categories_is_refused():
+    with pytest.raises(IgcdError, match="must be of one category, group 4 has two"):
+        hold_out(np.array([0, 1, 1]), 0.5, generator(0), np.array([4, 2, 4]))

@@ -145,3 +145,85 @@ def test_names_that_would_break_a_line_are_refused(name):
                 category_names=[name],
             )
         )
+
+
+def with_checksum(body: bytes) -> bytes:
+    return body + b"#sha256 " + hashlib.sha256(body).hexdigest().encode() + b"\n"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        (b"0\tlabeled\ttrain/a\tfox\tOld", b"0\tlabeled\ttrain/a\tfox", "line 7 must have 5 fields, it has 4"),
+        (b"0\tlabeled\ttrain/a\tfox", b"0\tlabeled\ttrain/a\tfox\tred", "line 7 must have 5 fields, it has 6"),
+        (b"0\tlabeled\ttrain/a\tfox\tOld\n", b"\n", "line 7 must have 5 fields, it has 0"),
+        (b"0\tlabeled\ttrain/a", b"one\tlabeled\ttrain/a", "line 7 must begin with the number of a stage.*'one'"),
+        (b"0\tlabeled\ttrain/a", b"-1\tlabeled\ttrain/a", "line 7 must begin with the number of a stage.*'-1'"),
+        (b"0\tlabeled\ttrain/a", b"\xd9\xa1\tlabeled\ttrain/a", "line 7 must begin with the number of a stage"),
+        (b"0\tlabeled\ttrain/a", b"1000000000\tlabeled\ttrain/a", "line 7 must begin with the number of a stage"),
+        (b"0\tlabeled\ttrain/a", b"0\tLabeled\ttrain/a", "line 7 must have the role labeled, unlabeled or test"),
+        (b"train/a\tfox\tOld\n0\t", b"train/a\tfox\told\n0\t", "line 7 must have the group Old, New or S-t, got 'old'"),
+        (b"train/a\tfox\tOld\n0\t", b"train/a\tfox\tS-0\n0\t", "line 7 must have a group of an earlier stage than 0"),
+        (b"0\tlabeled\ttrain/a", b"0\tlabeled\t", "line 7 must name the image"),
+        (b"train/a\tfox\tOld\n0\t", b"train/a\t\tOld\n0\t", "line 7 must name the category"),
+        (
+            b"0\tlabeled\ttrain/c",
+            b"0\tlabeled\ttrain/a",
+            "line 8 has 'train/a' as labeled.* stage 0 already.* as labeled",
+        ),
+        (b"0\ttest\ttest/a", b"0\ttest\ttrain/a", "line 9 has 'train/a' as test, which stage 0 already has as labeled"),
+        (b"train/a\tfox", b"train/a\tf\xe2\x80\xa8ox", "line 7 has a line break inside a name"),
+        (b"train/a\tfox", b"train/a\tf\xffox", "line 7 must be UTF-8 text"),
+        (b"#seed 3", b"#seed three", "line 4 must hold the seed, a whole number, got 'three'"),
+        (b"#seed 3", b"#seed -3", "line 4 must hold the seed"),
+        (b"#seed 3", b"#sed 3", "line 4 must begin with #seed, it is '#sed 3'"),
+        (b"#source toy\n", b"", "line 3 must begin with #source"),
+        (b'{"protocol":"igcd-l"}', b"{", "line 5 must hold the spec, a JSON object, got '{'"),
+        (b'{"protocol":"igcd-l"}', b"[]", "line 5 must hold the spec, a JSON object"),
+        (b'{"protocol":"igcd-l"}', b"[" * 100_000, "line 5 must hold the spec, a JSON object"),
+        (b"#columns stage role", b"#columns role stage", "other columns"),
+    ],
+)
+def test_a_wrong_line_under_a_fitting_checksum_gets_a_sentence(split, tmp_path, old, new, message):
+    body = format_split(split).rpartition(b"#sha256 ")[0]
+    assert old in body
+    path = tmp_path / "split.tsv"
+    path.write_bytes(with_checksum(body.replace(old, new, 1)))
+    with pytest.raises(IgcdError, match=message) as refused:
+        read_split(path)
+    assert "\n" not in str(refused.value) and len(str(refused.value)) < 400
+
+
+def test_a_file_that_stops_in_its_header_or_in_a_line_gets_a_sentence(split, tmp_path):
+    path = tmp_path / "split.tsv"
+    path.write_bytes(with_checksum(b"#igcd-split 1\n"))
+    with pytest.raises(IgcdError, match="line 2 must begin with #name"):
+        read_split(path)
+    path.write_bytes(with_checksum(format_split(split).rpartition(b"\n#sha256 ")[0]))
+    with pytest.raises(IgcdError, match="must end before the checksum"):
+        read_split(path)
+
+
+def test_converted_line_ends_are_named(split, tmp_path):
+    path = tmp_path / "split.tsv"
+    body = format_split(split).replace(b"\n", b"\r\n")
+    for content in (body, with_checksum(body.rpartition(b"#sha256 ")[0])):
+        path.write_bytes(content)
+        with pytest.raises(IgcdError, match="end in CR and LF"):
+            read_split(path)
+
+
+def test_stages_without_images_and_files_without_stages_are_read(split, tmp_path):
+    path = tmp_path / "split.tsv"
+    header = b"".join(line + b"\n" for line in format_split(split).split(b"\n")[:6])
+    path.write_bytes(with_checksum(header))
+    assert read_split(path).stages == ()
+    path.write_bytes(with_checksum(header + b"2\ttest\ta\tfox\tS-1\n"))
+    assert [len(stage.test.image_ids) for stage in read_split(path).stages] == [0, 0, 1]
+
+
+def test_an_image_may_come_back_at_another_stage(split, tmp_path):
+    write_split(split, tmp_path / "split.tsv")
+    first, second = read_split(tmp_path / "split.tsv").stages
+    assert set(first.test.image_ids) <= set(second.test.image_ids)
+    assert set(first.labeled.image_ids) == set(second.labeled.image_ids)

@@ -9,6 +9,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from xml.etree import ElementTree
 
@@ -21,6 +22,7 @@ NAMESPACE = "{http://rs.tdwg.org/dwc/text/}"
 IDS = ("gbifID", "occurrenceID", "catalogNumber", "id")
 PLACE = ("decimalLatitude", "decimalLongitude")
 MAX_META_BYTES = 1 << 20
+MAX_HEADER_LINES = 1_000
 
 
 @dataclass(frozen=True)
@@ -115,6 +117,15 @@ def _described_layout(archive: zipfile.ZipFile, path: Path) -> _Layout:
         n_header_lines = int(core.get("ignoreHeaderLines", "0"))
     except (ElementTree.ParseError, ValueError) as error:
         raise IgcdError(f"{path}: meta.xml cannot be read ({error}); download it again") from None
+    if not 0 <= n_header_lines <= MAX_HEADER_LINES:
+        raise IgcdError(
+            f"{path}: ignoreHeaderLines in meta.xml must lie between 0 and {MAX_HEADER_LINES:,}, got {n_header_lines}; "
+            "download it again or correct meta.xml"
+        )
+    if min(terms.values(), default=0) < 0:
+        raise IgcdError(
+            f"{path}: columns in meta.xml count from 0, got {min(terms.values())}; download it again or correct it"
+        )
     if len(delimiter) != 1 or len(quote) > 1:
         raise IgcdError(
             f"{path}: fields must be parted by one character, meta.xml says {delimiter!r}; convert the table"
@@ -135,10 +146,10 @@ def _sightings(lines: Iterable[str], layout: _Layout, path: Path) -> Iterator[Si
         else csv.reader(lines, delimiter=layout.delimiter, quoting=csv.QUOTE_NONE)
     )
     try:
-        header = [next(rows, []) for _ in range(layout.n_header_lines)]
+        header = list(islice(rows, layout.n_header_lines))
         terms = layout.terms
         if terms is None:
-            columns = header[0]
+            columns = header[0] if header else []
             terms = {column.rpartition(":")[2]: position for position, column in enumerate(columns)}
         _require_terms(terms, path)
         for row in rows:

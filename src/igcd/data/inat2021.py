@@ -19,11 +19,12 @@ import numpy as np
 
 from igcd.data.dataset import is_plain_name
 from igcd.data.json_records import JsonRecords
-from igcd.data.observations import Observations, degrees_of, joined, unique_names, year_of
+from igcd.data.observations import Observations, degrees_of, is_path_below_a_folder, joined, unique_names, year_of
 from igcd.data.taxonomy import RANKS, Taxon
 from igcd.errors import IgcdError
 from igcd.types import IntArray
 
+MIN_ID, MAX_ID = -(1 << 63), (1 << 63) - 1  # what a column of 64-bit numbers holds
 SECTIONS = ("images", "annotations", "categories")
 LAYOUT = (
     "the iNat2021 layout has images (id, file_name, date, latitude, longitude), annotations (image_id, category_id) "
@@ -98,8 +99,13 @@ def _names_in(folder: Path) -> frozenset[str]:
         return frozenset()
 
 
-def _leaves_its_folder(path: str) -> bool:
-    return path.startswith("/") or (".." in path and ".." in path.split("/"))
+def _is_unicode(text: str) -> bool:
+    """Whether a text has no half of a surrogate pair, which JSON can hold and a file cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class _Columns:
@@ -124,8 +130,11 @@ class _Columns:
                 self.image_keys.append(record["id"])
             except (KeyError, TypeError, IndexError, OverflowError) as error:
                 raise self._bad_record("image", len(self.file_names), error) from None
-            if type(file_name) is not str or _leaves_its_folder(file_name):
-                raise IgcdError(f"{self._source}: file_name must be a path below a folder, got {file_name!r}; {LAYOUT}")
+            if type(file_name) is not str or not is_path_below_a_folder(file_name):
+                raise IgcdError(
+                    f"{self._source}: image number {len(self.file_names) + 1:,}: file_name must be a path below a "
+                    f"folder, got {file_name!r}; {LAYOUT}"
+                )
             self.file_names.append(file_name)
             self.years.append(year_of(record.get("date")))
             self.latitude.append(degrees_of(record.get("latitude")))
@@ -145,12 +154,19 @@ class _Columns:
         for record in records:
             if not isinstance(record, Mapping) or not isinstance(record.get("id"), int):
                 raise self._bad_record("category", len(self.categories), KeyError("id"))
+            if not MIN_ID <= record["id"] <= MAX_ID:
+                raise self._bad_record("category", len(self.categories), OverflowError())
             if not is_plain_name(str(record.get("name") or "")):
                 raise self._bad_record("category", len(self.categories), KeyError("name"))
+            for key in (*RANKS, "common_name"):
+                if not _is_unicode(str(record.get(key) or "")):
+                    error = ValueError(f"{key} {record[key]!r} is no Unicode text")
+                    raise self._bad_record("category", len(self.categories), error)
             self.categories.append(record)
 
     def _bad_record(self, kind: str, position: int, error: Exception) -> IgcdError:
-        wrong = f"no {error.args[0]!r}" if isinstance(error, KeyError) else f"a wrong value ({error})"
+        reason = f"an id must lie between {MIN_ID} and {MAX_ID}" if isinstance(error, OverflowError) else error
+        wrong = f"no {error.args[0]!r}" if isinstance(error, KeyError) else f"a wrong value ({reason})"
         return IgcdError(f"{self._source}: {kind} number {position + 1:,} has {wrong}; {LAYOUT}")
 
 

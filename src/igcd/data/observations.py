@@ -11,6 +11,7 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 
+from igcd.data.dataset import is_plain_name
 from igcd.data.taxonomy import Taxon
 from igcd.errors import IgcdError
 from igcd.types import BoolArray, FloatArray, IntArray
@@ -21,6 +22,7 @@ IMPOSSIBLE_YEAR = -1
 """In `Observations.years`: it has one that is none, like the 31st of June."""
 
 _YEAR_OR_MONTH = re.compile(r"(\d{4})(?:-(?:0[1-9]|1[0-2]))?", re.ASCII)
+_DRIVE = re.compile(r"[A-Za-z]:/")
 _SPACED_ZONE = re.compile(r" (?=[+-]\d)| ?(?:UTC|GMT)$")
 
 
@@ -37,9 +39,13 @@ class Observations:
     longitude: FloatArray  # (n,)
     is_test: BoolArray  # (n,)
     skipped: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))  # rows left out, by reason
+    sighting_codes: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    """(n,), the same for images of one sighting, which are trained on or tested on together; left out: all differ."""
 
     def __post_init__(self) -> None:
-        for column in ("categories", "years", "latitude", "longitude", "is_test"):
+        if not len(self.sighting_codes):
+            object.__setattr__(self, "sighting_codes", np.arange(len(self.image_ids), dtype=np.int64))
+        for column in ("categories", "years", "latitude", "longitude", "is_test", "sighting_codes"):
             if len(getattr(self, column)) != len(self.image_ids):
                 raise IgcdError(
                     f"{column} of {self.name} must have one value for each of the {len(self.image_ids):,} images, "
@@ -72,6 +78,8 @@ def joined(name: str, parts: Sequence[Observations]) -> Observations:
     if len(set(image_ids)) != len(image_ids):
         twice = Counter(image_ids).most_common(1)[0][0]
         raise IgcdError(f"image {twice!r} of {name} is listed twice; give each image once, for training or for testing")
+    codes = [np.unique(part.sighting_codes, return_inverse=True)[1] for part in parts]
+    starts = np.cumsum([0, *(1 + part.max(initial=-1) for part in codes)])
     return Observations(
         name=name,
         image_ids=image_ids,
@@ -82,7 +90,21 @@ def joined(name: str, parts: Sequence[Observations]) -> Observations:
         longitude=np.concatenate([part.longitude for part in parts]),
         is_test=np.concatenate([part.is_test for part in parts]),
         skipped=skipped,
+        sighting_codes=np.concatenate([start + part for start, part in zip(starts[:-1], codes, strict=True)]),
     )
+
+
+def is_path_below_a_folder(path: str) -> bool:
+    r"""Whether a path of a file stays below the folder it is joined to and fits on a line of a split file.
+
+    >>> [is_path_below_a_folder(path) for path in ("train/a..b.jpg", "a/../../b.jpg", "/etc/passwd", "C:\\b.jpg", "")]
+    [True, False, False, False, False]
+    """
+    # `is_plain_name` looks at each character, too slow for millions of names of which all are printable
+    if not path.strip() or not (path.isprintable() or is_plain_name(path)):
+        return False
+    path = path.replace("\\", "/")
+    return not (path.startswith("/") or _DRIVE.match(path) or (".." in path and ".." in path.split("/")))
 
 
 def year_of(date: object) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 
 from igcd.data.dataset import is_plain_name
 from igcd.data.files import image_paths
-from igcd.data.observations import Observations, degrees_of, year_of
+from igcd.data.observations import Observations, degrees_of, is_path_below_a_folder, year_of
 from igcd.data.taxonomy import RANKS, Taxon
 from igcd.errors import IgcdError
 
@@ -18,6 +18,7 @@ NO_NAME = "not identified to species"
 NO_PHOTO = "no photo in the folder"
 STRAY_PHOTO = "photo of no observation in the table"
 
+_Row = tuple[str, str, int, float, float, int]  # path, category, year, latitude, longitude, code of the sighting
 _FIRST_PART = re.compile(r"[^\s_.(-]+")
 
 
@@ -47,8 +48,10 @@ def observations_of(sightings: Iterable[Sighting], name: str, images: Path | Non
     used: set[str] = set()
     line_of: dict[str, int] = {}
     taxa: dict[str, Taxon] = {}
-    rows: list[tuple[str, str, int, float, float]] = []
-    for sighting in sightings:
+    rows: list[_Row] = []
+    for code, sighting in enumerate(sightings):
+        if not sighting.key:
+            raise IgcdError(f"{name} line {sighting.line} must have the id of its observation, got none; give it one")
         if sighting.key in line_of:
             raise IgcdError(
                 f"{name}: observation {sighting.key!r} is on line {line_of[sighting.key]} and again on line "
@@ -56,6 +59,12 @@ def observations_of(sightings: Iterable[Sighting], name: str, images: Path | Non
             )
         line_of[sighting.key] = sighting.line
         paths = _photos_of(sighting, photos)
+        for path in paths:
+            if not is_path_below_a_folder(path):
+                raise IgcdError(
+                    f"{name} line {sighting.line} must have a photo whose path is plain and stays below a folder, "
+                    f"got {path!r}; correct it"
+                )
         used.update(paths)
         if not is_plain_name(sighting.name):
             skipped[NO_NAME] += 1
@@ -68,15 +77,13 @@ def observations_of(sightings: Iterable[Sighting], name: str, images: Path | Non
             taxa[sighting.name] = _completed(known, sighting)
         year = year_of(sighting.date.strip())
         place = degrees_of(sighting.latitude.strip()), degrees_of(sighting.longitude.strip())
-        rows += [(path, sighting.name, year, *place) for path in paths]
+        rows += [(path, sighting.name, year, *place, code) for path in paths]
     if photos is not None:
         skipped[STRAY_PHOTO] = len({path for paths in photos.values() for path in paths} - used)
     return _table(name, rows, taxa, {reason: count for reason, count in skipped.items() if count})
 
 
-def _table(
-    name: str, rows: list[tuple[str, str, int, float, float]], taxa: Mapping[str, Taxon], skipped: Mapping[str, int]
-) -> Observations:
+def _table(name: str, rows: list[_Row], taxa: Mapping[str, Taxon], skipped: Mapping[str, int]) -> Observations:
     rows.sort(key=lambda row: row[0])
     names = sorted(taxa)
     code_of = {category: code for code, category in enumerate(names)}
@@ -93,6 +100,7 @@ def _table(
         longitude=np.asarray([row[4] for row in rows], dtype=np.float64),
         is_test=np.zeros(len(rows), dtype=bool),
         skipped=skipped,
+        sighting_codes=np.asarray([row[5] for row in rows], dtype=np.int64),
     )
 
 

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from igcd.data.geography import CONTINENTS, NO_CONTINENT, continent_of, is_coordinate
 from igcd.data.observations import IMPOSSIBLE_YEAR, NO_YEAR, Observations
+from igcd.data.sightings import NO_NAME, NO_PHOTO, STRAY_PHOTO
 from igcd.data.taxonomy import Taxon, groups_at
 from igcd.errors import IgcdError
 from igcd.streams.protocols import LABEL_RULES, group_of_categories, hold_out
@@ -90,7 +91,7 @@ class PlaceAndYearSpec(BaseModel):
     images_per_stage: int | None = Field(default=None, ge=1)
     """Training images of a stage, drawn so that no category falls below `min_images`; unset: all."""
     held_out: float | None = Field(default=None, gt=0, lt=1)
-    """Share of each category's images set aside as test images, for observations without any."""
+    """Share of each category's sightings whose images become test images, for observations without any."""
     returning: Literal["old", "new"] = "old"
     """Where a category counts that was labeled at an earlier stage, is not now, and comes back unlabeled."""
 
@@ -168,7 +169,9 @@ def arrivals_by_place_and_year(
             raise IgcdError("the observations have test images of their own; leave held_out unset")
         staged = np.flatnonzero(stage != NO_STAGE)
         is_test = np.zeros(len(observations), dtype=bool)
-        is_test[staged] = hold_out(observations.categories[staged], spec.held_out, rng)
+        is_test[staged] = hold_out(
+            observations.categories[staged], spec.held_out, rng, observations.sighting_codes[staged]
+        )
 
     train, test, met = [], [], np.zeros(len(observations.taxa), dtype=bool)
     for index in range(len(rules)):
@@ -186,8 +189,9 @@ def arrivals_by_place_and_year(
     if not len(train[0]) or not any(map(len, train[1:])):
         which = "stage 0" if not len(train[0]) else "any stage after the first"
         reasons = ", ".join(f"{name} {count:,}" for name, count in skipped.items() if count) or "none"
+        remedy = _remedy(skipped, is_empty=not len(observations))
         raise IgcdError(
-            f"no image arrives at {which} ({'; '.join(map(_describe, rules))}); choose other stages, skipped: {reasons}"
+            f"no image arrives at {which} ({'; '.join(map(_describe, rules))}); {remedy}, skipped: {reasons}"
         )
     known_test = [idx[met[observations.categories[idx]]] for idx in test]
     skipped["test image of a category that no stage has"] = sum(map(len, test)) - sum(map(len, known_test))
@@ -411,6 +415,19 @@ def _is_among_first(codes: IntArray, n_first: int) -> BoolArray:
     is_first = np.empty(len(codes), dtype=bool)
     is_first[order] = occurrence < n_first
     return is_first
+
+
+def _remedy(skipped: Mapping[str, int], *, is_empty: bool) -> str:
+    """What helps when no image arrives, by what most rows were left out for."""
+    counts = {reason: count for reason, count in skipped.items() if count and reason != STRAY_PHOTO}
+    if is_empty and not counts:
+        return "the table has no rows, give one with observations"
+    main_reason = max(counts, key=lambda reason: counts[reason], default="")
+    return {
+        NO_PHOTO: "name photos by the id of their observation (123.jpg, 123_2.jpg, 123/any.jpg) or give their paths in "
+        "a column file_name",
+        NO_NAME: "give a table with the names of species",
+    }.get(main_reason, "choose other stages")
 
 
 def _describe(rule: EffectiveRule) -> str:

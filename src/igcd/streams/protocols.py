@@ -94,13 +94,35 @@ def default_sizes(protocol: Protocol, n_categories: int) -> tuple[int, ...]:
     return (first, *[later] * n_later)
 
 
-def hold_out(categories: IntArray, share: float, rng: np.random.Generator) -> BoolArray:
-    """Marks a share of each category's images as test images, (n,); at least one of each stays for training."""
+def hold_out(categories: IntArray, share: float, rng: np.random.Generator, groups: IntArray | None = None) -> BoolArray:
+    """Marks a share of each category's images as test images, (n,); at least one of each stays for training.
+
+    With `groups`, (n,), the share is of groups, and images of one group stay together: photos of one animal on one day
+    show nearly the same, so one of them in training would give away another in the test. Groups of one image each
+    give what no groups give.
+    """
     is_test = np.zeros(len(categories), dtype=bool)
+    if groups is None:
+        groups = np.arange(len(categories))
+    _refuse_mixed_groups(groups, categories)
     for idx in _by_category(categories):
-        chosen = idx[shuffled(len(idx), rng)][: min(round(share * len(idx)), max(len(idx) - 1, 0))]
-        is_test[chosen] = True
+        _, first, inverse = np.unique(groups[idx], return_index=True, return_inverse=True)
+        position = np.argsort(np.argsort(first))[inverse]  # of each image's group, in order of first appearance
+        n_test = min(round(share * len(first)), max(len(first) - 1, 0))
+        chosen = shuffled(len(first), rng)[:n_test]
+        is_test[idx[np.isin(position, chosen)]] = True
     return is_test
+
+
+def _refuse_mixed_groups(groups: IntArray, categories: IntArray) -> None:
+    by_group = np.argsort(groups, kind="stable")
+    in_order, category = groups[by_group], categories[by_group]
+    is_mixed = (in_order[1:] == in_order[:-1]) & (category[1:] != category[:-1])
+    if is_mixed.any():
+        raise IgcdError(
+            f"images that are held out together must be of one category, group {in_order[1:][is_mixed][0]} has two; "
+            "give each image its own group, or part the group by category"
+        )
 
 
 def arrivals_by_category(

@@ -16,6 +16,7 @@ give the same bytes everywhere. docs/protocol.md tells how to read one without t
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +32,12 @@ from igcd.types import IntArray, Truth
 VERSION = 1
 ROLES = ("labeled", "unlabeled", "test")
 COLUMNS = ("stage", "role", "image", "category", "group")
+HEADER = ("igcd-split", "name", "source", "seed", "spec", "columns")
+
+# Stages without any line are possible, so the number is bounded lest one wrong digit makes a billion empty stages.
+_STAGE = re.compile(r"0|[1-9][0-9]{0,3}")
+_SEED = re.compile(r"0|[1-9][0-9]{0,99}")
+_GROUP = re.compile(r"Old|New|S-(0|[1-9][0-9]{0,3})")
 
 
 @dataclass(frozen=True)
@@ -114,8 +121,8 @@ def format_split(split: Split) -> bytes:
                 f"{index}\t{role}\t{image_id}\t{category}\t{group}"
                 for image_id, category, group in zip(truth.image_ids, truth.categories, truth.groups, strict=True)
             ]
-    n_tabs = sum(line.count("\t") for line in lines[6:])
-    if n_tabs != 4 * (len(lines) - 6) or any(len(line.splitlines()) > 1 for line in lines):
+    n_tabs = sum(line.count("\t") for line in lines[len(HEADER) :])
+    if n_tabs != 4 * (len(lines) - len(HEADER)) or any(line.splitlines() != [line] for line in lines):
         raise IgcdError("a name has a tab or a line break in it, which a split file cannot hold; rename it")
     text = "".join(f"{line}\n" for line in lines).encode()
     return text + f"#sha256 {hashlib.sha256(text).hexdigest()}\n".encode()
@@ -135,37 +142,119 @@ def read_split(path: Path) -> Split:
     body, found, checksum = content.rpartition(b"#sha256 ")
     if not content.startswith(b"#igcd-split "):
         raise IgcdError(f"{path} is not a split file: its first line should begin with #igcd-split")
-    version = content.split(b"\n", 1)[0].removeprefix(b"#igcd-split ").decode(errors="replace")
+    first_line = content.split(b"\n", 1)[0]
+    if first_line.endswith(b"\r"):
+        raise IgcdError(
+            f"{path} has lines that end in CR and LF, a split file's end in LF alone; copy it without converting text, "
+            "or rebuild it with `igcd build`"
+        )
+    version = first_line.removeprefix(b"#igcd-split ").decode(errors="replace")
     if version != str(VERSION):
         raise IgcdError(f"{path} is a split file of version {version}, this igcd reads version {VERSION}; rebuild it")
     if not found or hashlib.sha256(body).hexdigest().encode() != checksum.strip():
         raise IgcdError(f"{path} is truncated or was edited: its checksum does not fit; rebuild it with `igcd build`")
-    return _parse(body.decode(), path)
+    try:
+        text = body.decode()
+    except UnicodeDecodeError as error:
+        raise _bad_line(path, 1 + body.count(b"\n", 0, error.start), "must be UTF-8 text, got other bytes") from None
+    return _parse(text, path)
+
+
+def _bad_line(path: Path, number: int, wrong: str) -> IgcdError:
+    return IgcdError(f"{path} line {number} {wrong}; rebuild it with `igcd build`")
 
 
 def _parse(text: str, path: Path) -> Split:
-    lines = text.splitlines()
-    header = dict(line[1:].split(" ", 1) for line in lines[:6])
-    if header.get("columns") != " ".join(COLUMNS):
-        raise IgcdError(f"{path} has other columns than {', '.join(COLUMNS)}; rebuild it with `igcd build`")
-    rows = [line.split("\t") for line in lines[6:]]
-    n_stages = 1 + max((int(row[0]) for row in rows), default=-1)
-    cells: dict[tuple[int, str], list[list[str]]] = {}
-    for stage, role, *names in rows:
-        cells.setdefault((int(stage), role), []).append(names)
-
-    def truth(stage: int, role: str) -> Truth:
-        columns = zip(*cells.get((stage, role), []), strict=True)
-        image_ids, categories, groups = tuple(columns) or ((), (), ())
-        return Truth(image_ids=image_ids, categories=categories, groups=groups)
-
+    *lines, rest = text.split("\n")
+    if rest:
+        raise _bad_line(path, len(lines) + 1, "must end before the checksum, it does not")
+    if len(text.splitlines()) != len(lines):
+        number = next(number for number, line in enumerate(lines, 1) if len(line.splitlines()) > 1)
+        raise _bad_line(path, number, "has a line break inside a name")
+    header = _parse_header(lines, path)
+    truths = _parse_rows(lines, path)
+    n_stages = 1 + max((stage for stage, _ in truths), default=-1)
+    nothing = Truth(image_ids=(), categories=(), groups=())
     return Split(
         name=header["name"],
         source=header["source"],
         seed=int(header["seed"]),
         spec=json.loads(header["spec"]),
-        stages=tuple(SplitStage(*(truth(stage, role) for role in ROLES)) for stage in range(n_stages)),
+        stages=tuple(SplitStage(*(truths.get((stage, role), nothing) for role in ROLES)) for stage in range(n_stages)),
     )
+
+
+def _parse_header(lines: Sequence[str], path: Path) -> dict[str, str]:
+    """What the first lines say, checked."""
+    header = {}
+    for number, key in enumerate(HEADER, 1):
+        line = lines[number - 1] if number <= len(lines) else ""
+        if not line.startswith(f"#{key} "):
+            raise _bad_line(path, number, f"must begin with #{key}, it is {_shortened(line)}")
+        header[key] = line.removeprefix(f"#{key} ")
+    if header["columns"] != " ".join(COLUMNS):
+        raise IgcdError(f"{path} has other columns than {', '.join(COLUMNS)}; rebuild it with `igcd build`")
+    if not _SEED.fullmatch(header["seed"]):
+        raise _bad_line(path, 4, f"must hold the seed, a whole number, got {_shortened(header['seed'])}")
+    try:
+        is_spec = isinstance(json.loads(header["spec"]), dict)
+    except (ValueError, RecursionError):
+        is_spec = False
+    if not is_spec:
+        raise _bad_line(path, 5, f"must hold the spec, a JSON object, got {_shortened(header['spec'])}")
+    return header
+
+
+def _parse_rows(lines: Sequence[str], path: Path) -> dict[tuple[int, str], Truth]:
+    """The images of each stage and role, in the order of their lines, every line checked.
+
+    Stage, role and group are looked at once for each combination, which leaves two lookups for each of a million lines.
+    """
+    rows: dict[tuple[int, str], list[tuple[str, str, str]]] = {}
+    role_of_image: dict[int, dict[str, str]] = {}
+    places: dict[tuple[str, str, str], tuple[list[tuple[str, str, str]], dict[str, str]]] = {}
+    for number, line in enumerate(lines[len(HEADER) :], len(HEADER) + 1):
+        fields = line.split("\t")
+        if len(fields) != len(COLUMNS):
+            raise _bad_line(path, number, f"must have {len(COLUMNS)} fields, it has {len(fields) if line else 0}")
+        stage, role, image_id, category, group = fields
+        place = places.get((stage, role, group))
+        if place is None:
+            wrong = _fault(stage, role, group)
+            if wrong:
+                raise _bad_line(path, number, wrong)
+            place = rows.setdefault((int(stage), role), []), role_of_image.setdefault(int(stage), {})
+            places[stage, role, group] = place
+        rows_here, role_of = place
+        if not image_id or not category:
+            raise _bad_line(path, number, f"must name the {'category' if image_id else 'image'}, the field is empty")
+        if image_id in role_of:
+            raise _bad_line(
+                path,
+                number,
+                f"has {_shortened(image_id)} as {role}, which stage {stage} already has as {role_of[image_id]}",
+            )
+        role_of[image_id] = role
+        rows_here.append((image_id, category, group))
+    return {cell: Truth(*zip(*rows_here, strict=True)) for cell, rows_here in rows.items()}
+
+
+def _fault(stage: str, role: str, group: str) -> str:
+    """What is wrong with the stage, role and group of a line, "" if nothing is."""
+    if not _STAGE.fullmatch(stage):
+        return f"must begin with the number of a stage, 0 to 9999, got {_shortened(stage)}"
+    if role not in ROLES:
+        return f"must have the role {', '.join(ROLES[:-1])} or {ROLES[-1]}, got {_shortened(role)}"
+    match = _GROUP.fullmatch(group)
+    if match is None:
+        return f"must have the group Old, New or S-t, got {_shortened(group)}"
+    if match[1] is not None and int(match[1]) >= int(stage):
+        return f"must have a group of an earlier stage than {stage}, got {group}"
+    return ""
+
+
+def _shortened(text: str) -> str:
+    return repr(text if len(text) <= 60 else f"{text[:60]}…")
 
 
 @dataclass(frozen=True)
