@@ -70,7 +70,7 @@ class JsonRecords:
         self._was_split = True
         try:
             elements: list[Any] = json.loads(f"[{self._text[self._position : end]}]")
-        except (json.JSONDecodeError, RecursionError):
+        except (ValueError, RecursionError):
             return []
         self._position = end
         return elements
@@ -82,7 +82,7 @@ class JsonRecords:
                 if end < len(self._text) or self._is_last:  # a number could go on behind the end of the text
                     self._position = end
                     return value
-            except (json.JSONDecodeError, RecursionError) as error:
+            except (ValueError, RecursionError) as error:
                 if self._is_last:
                     raise self._damaged("it ends in the middle") from None
                 if len(self._text) - self._position > LONGEST_ELEMENT:
