@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from inat2021_annotations import TRAIN, VAL, annotations
 
-from igcd.cli.build_inat import build_inat2021, build_observations, place_and_year_spec
+from igcd.cli.build_inat import build_fieldguide, build_inat2021, build_observations, place_and_year_spec
 from igcd.data.taxonomy import read_taxonomy
 from igcd.errors import IgcdError
 from igcd.streams.split import read_split
@@ -74,6 +74,29 @@ def test_ones_own_observations(tmp_path: Path, capsys: pytest.CaptureFixture[str
     stages = json.loads(capsys.readouterr().out)["stages"]
     assert [(stage["images"], stage["test_images"]) for stage in stages] == [(16, 4), (16, 4)]
     assert stages[1]["new"] == 2
+
+
+def test_the_seed_draws_the_guide(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    def sha256(seed: int) -> str:
+        build_fieldguide(tmp_path, guide={"n_species": 12}, spec={}, pictures=False, seed=seed, as_json=True)
+        record = json.loads(capsys.readouterr().out)
+        assert record["warnings"] == []
+        return record["sha256"]
+
+    taxonomies = []
+    for seed in (0, 1):
+        sha256(seed)
+        taxonomies.append((tmp_path / "taxonomy.csv").read_text(encoding="utf-8"))
+    assert taxonomies[0] != taxonomies[1]
+    assert sha256(1) == sha256(1)
+
+
+def test_no_test_images_are_told(files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    guide = {"n_species": 12, "n_images": 200, "n_test_per_species": 0}
+    build_fieldguide(tmp_path / "guide", guide=guide, spec={}, pictures=False, seed=0, as_json=False)
+    assert "warning: there are no test images" in capsys.readouterr().out
+    with pytest.raises(IgcdError, match=r"test images of its own, got --held-out 0\.5; leave --held-out out"):
+        build_inat2021(*files, tmp_path / "out", spec={"held_out": 0.5}, images=None, seed=0, as_json=True)
 
 
 @pytest.mark.parametrize(

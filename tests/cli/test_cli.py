@@ -113,7 +113,32 @@ def test_too_many_broken_photos_stop_the_build(photos, tmp_path):
     done = igcd("build", "folder", "--data", photos, "--max-broken", "0.01", "--out", tmp_path / "out")
     assert done.returncode == 1
     assert "cannot be used" in done.stderr and "--max-broken" in done.stderr
-    assert not (tmp_path / "out").exists()
+    listed = tmp_path / "out" / "quarantine.csv"
+    assert done.stderr.strip().endswith(f"all of them are listed in {listed}")
+    assert "bird 3/0.png" in listed.read_text() and list((tmp_path / "out").iterdir()) == [listed]
+
+
+def test_a_split_without_test_images_is_told(photos, tmp_path):
+    done = igcd("build", "folder", "--data", photos, "--no-check", "--out", tmp_path)
+    assert re.search("^warning: there are no test images.*--held-out", done.stdout, re.MULTILINE)
+    folder = ["build", "folder", "--data", photos, "--no-check", "--out", tmp_path, "--json"]
+    assert "--held-out" in json.loads(igcd(*folder).stdout)["warnings"][0]
+    assert json.loads(igcd(*folder, "--held-out", "0.25").stdout)["warnings"] == []
+
+
+def test_options_reach_the_source(photos, tmp_path):
+    table = tmp_path / "birds.csv"
+    lines = [
+        f"{path.relative_to(photos)};{path.parent.name};{'train' if path.stem < '6' else 'test'}"
+        for path in sorted(photos.rglob("*.png"))
+    ]
+    table.write_text("\n".join(["path;kind;split", *lines]))
+    options = ["--option", f"images={photos}", "--option", "category_column=kind", "--option", "delimiter=;"]
+    done = igcd("build", "table", "--data", table, *options, "--out", tmp_path / "out")
+    assert done.returncode == 0, done.stderr
+    assert len(read_split(tmp_path / "out" / "split.tsv").stages[-1].test.image_ids) == 20
+    done = igcd("build", "table", "--data", table, *options[:4], "--option", "delimiter=ab", "--out", tmp_path / "no")
+    assert done.returncode == 1 and "correct the option" in done.stderr and "Traceback" not in done.stderr
 
 
 def test_a_category_order_from_a_file(tmp_path):
@@ -127,7 +152,18 @@ def test_a_category_order_from_a_file(tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["build", "cifar100", "--out", "x"], "needs to know where its files are"),
+        (["build", "cifar100", "--out", "x"], "needs to know where its files are; give root (igcd build: --data"),
+        (["build", "imagenet100", "--out", "x"], "--option wnids=FILE"),
+        (["build", "digits", "--data", "nowhere", "--out", "x"], "reads no files, got nowhere; leave root out"),
+        (["build", "digits", "--option", "labels", "--out", "x"], "--option is written key=value, got 'labels'"),
+        (["build", "digits", "--option", "labels=fine", "--out", "x"], "has no option 'labels'; it knows none"),
+        (["build", "digits", "--option", "a=1", "--option", "a=2", "--out", "x"], "--option a was given '1' and '2'"),
+        (["build", "digits", "--held-out", "0.2", "--out", "x"], "leave --held-out out"),
+        (["build", "digits", "--stages", "", "--out", "x"], "--stages"),
+        (["build", "digits", "--stages", "-1,5", "--out", "x"], "at least one category each, got [-1, 5]\n"),
+        (["build", "fieldguide", "--stages", "", "--out", "x"], "at least two stages"),
+        (["build", "fieldguide", "--species", "100000", "--out", "x"], "--species must be at most 10,000"),
+        (["build", "fieldguide", "--species", "2", "--out", "x"], "--species must be at least 10"),
         (["build", "cifar100", "--data", "nowhere", "--out", "x"], "does not exist"),
         (["build", "digits", "--protocol", "mii", "--out", "x"], "--protocol"),
         (["build", "digits", "--stages", "a,b", "--out", "x"], "--stages"),

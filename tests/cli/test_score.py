@@ -57,6 +57,11 @@ def test_bad_input_is_an_igcd_error_for_the_command_line_to_print(run):
     assert "predictions.csv, line 4" in str(error)
 
 
+def test_whether_a_file_can_be_read_is_not_for_the_option_to_say(run, monkeypatch):
+    monkeypatch.setattr("os.access", lambda *_, **__: False)
+    assert run(FILE).exit_code == 0  # a usage message would have ended it with 2
+
+
 def test_scoring_does_not_load_torch(tmp_path):
     path = tmp_path / "predictions.csv"
     path.write_text(FILE)

@@ -1,40 +1,34 @@
-import json
-
 import pytest
 
 from igcd.metrics.forgetting import final_forgetting, maximum_forgetting, mean_discovery
 
+# (table, method, accuracy at stage 0, accuracies of S-0 at later stages, printed M_f) of Zhao and Mac Aodha,
+# "Incremental Generalized Category Discovery", ICCV 2023. The upper bounds have no M_f.
+PUBLISHED = [
+    ("1", "SimGCD", 42.3, [2.5, 1.3], 41.0),
+    ("1", "SimGCD + iCaRL", 41.5, [9.4, 8.6], 32.9),
+    ("1", "FRoST", 42.3, [7.3, 4.2], 38.1),
+    ("1", "GM", 42.3, [14.0, 12.3], 30.0),
+    ("1", "the paper's", 41.8, [16.4, 14.2], 27.6),
+    ("2", "SimGCD", 42.3, [5.1, 0.1, 0.0], 42.2),
+    ("2", "SimGCD + iCaRL", 41.5, [16.7, 11.2, 10.2], 31.3),
+    ("2", "FRoST", 42.3, [12.3, 9.3, 5.1], 37.2),
+    ("2", "GM", 42.3, [18.4, 15.5, 13.0], 29.3),
+    ("2", "the paper's", 41.8, [22.1, 14.3, 13.1], 28.7),
+    ("A9", "SimGCD + iCaRL", 77.8, [63.4, 50.1], 27.7),
+    ("A9", "GM", 79.0, [66.3, 49.8], 29.2),
+    ("A9", "the paper's", 77.8, [65.3, 51.3], 26.5),
+    ("A10", "SimGCD + iCaRL", 77.8, [43.2, 38.7, 35.3], 42.5),
+    ("A10", "GM", 79.0, [45.3, 43.2, 40.2], 38.8),
+    ("A10", "the paper's", 77.8, [46.9, 42.1, 41.5], 36.3),
+]
 
-@pytest.mark.parametrize(
-    ("base", "later", "printed"),
-    [
-        (41.8, [16.4, 14.2], 27.6),  # table 1, the paper's method
-        (42.3, [12.3, 9.3, 5.1], 37.2),  # table 2, FRoST
-        (79.0, [45.3, 43.2, 40.2], 38.8),  # table A10, GM
-    ],
-)
-def test_rows_of_the_paper(base, later, printed):
-    assert maximum_forgetting(base, later) == pytest.approx(printed, abs=0.1)
 
-
-def test_every_row_of_tables_1_2_a9_a10(shared_data):
-    path = shared_data.parent / "paper_results.json"
-    if not path.is_file():
-        pytest.skip(f"published figures not found at {path}")
-    tables = [table for table in json.loads(path.read_text()).values() if isinstance(table, dict)]
-    n_rows = 0
-    for table in tables:
-        if table.get("table") not in {"1", "2", "A9", "A10"}:
-            continue
-        for name, figures in table["rows"].items():
-            row = dict(zip(table["columns"], figures, strict=True))
-            if row["M_f"] is None:  # the upper bound does not forget
-                continue
-            later = [value for column, value in row.items() if column.endswith(".S-0")]
-            # 0.1 as published, and a little for what decimals lose in binary
-            assert maximum_forgetting(row["S0.All"], later) == pytest.approx(row["M_f"], abs=0.1 + 1e-9), name
-            n_rows += 1
-    assert n_rows == 16
+@pytest.mark.parametrize(("table", "method", "base", "later", "printed"), PUBLISHED)
+def test_published_rows(table, method, base, later, printed):
+    # Table 2 prints 42.2 for SimGCD where its columns give 42.3; all others agree to the digit.
+    off = 0.1 if (table, method) == ("2", "SimGCD") else 0.0
+    assert maximum_forgetting(base, later) == pytest.approx(printed + off, abs=1e-9)
 
 
 def test_maximum_is_not_less_than_final_forgetting():

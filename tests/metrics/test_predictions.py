@@ -74,6 +74,13 @@ BAD = {
     "fractional no prediction": (f"{HEADER}\n0,test,b,cat,-1.0,Old", "line 2: cluster '-1.0' .* write it as -1"),
     "image twice": (f"{HEADER}\n{GOOD}\n0,test,b,cat,7,Old\n{GOOD}", "line 4: image 'img-1' stands already in line 2"),
     "two groups": (f"{HEADER}\n{GOOD}\n0,test,b,cat,7,New", "line 3: category 'cat' is New here and Old in line 2"),
+    "two categories": (
+        f"{HEADER}\n{GOOD}\n0,test,b,hen,7,Old\n1,unlabeled,img-1,hen,7,Old",
+        "line 4: image 'img-1' is of category 'hen' here and of 'cat' in line 2",
+    ),
+    "semicolons": (f"{HEADER}\n{GOOD}".replace(",", ";"), "line 1: expected commas .* got semicolons"),
+    "quoted semicolons": ('"stage";"split";"image_id"\n"0";"test";"a"', "line 1: expected commas .* got semicolons"),
+    "tabs": (f"{HEADER}\n{GOOD}".replace(",", "\t"), "line 1: expected commas .* got tabs"),
     "short row": (f"{HEADER}\n{GOOD}\n0,test,b,cat", "line 3: expected 6 cells as in the header, got 4"),
     "long row": (f"{HEADER}\n{GOOD},Old", "line 2: expected 6 cells as in the header, got 7"),
     "empty line": (f"{HEADER}\n\n{GOOD}", "line 2 is empty"),
@@ -157,6 +164,8 @@ names = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\r\
 )
 def test_any_names_survive_writing_and_reading(tmp_path, make_table, rows):
     path = tmp_path / "run" / "predictions.csv"
+    category_of = {image_id: category for _, _, image_id, category, _, _ in rows}  # an image has one
+    rows = [(*row[:3], category_of[row[2]], *row[4:]) for row in rows]
     rows = [(*row[:4], row[4] if row[4].strip("-−.01") else "-1", row[5]) for row in rows]
     write_predictions(make_table(*rows), path)
     first_bytes = path.read_bytes()
@@ -194,7 +203,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, make_table, monkeypatch):
 
 def test_codes_keep_what_the_names_mean(make_table):
     coded = code_predictions(
-        make_table((0, "test", "a", "zebra", "x", "Old"), (2, "unlabeled", "a", "ant", "-1", "S-1"))
+        make_table((0, "test", "a", "zebra", "x", "Old"), (2, "unlabeled", "b", "ant", "-1", "S-1"))
     )
     assert coded.category.tolist() == [1, 0]
     assert coded.cluster[1] == -1

@@ -169,7 +169,7 @@ def streams(draw):
         groups = draw(st.lists(st.sampled_from(possible), min_size=n_categories, max_size=n_categories))
         images = draw(st.lists(st.tuples(st.integers(0, n_categories - 1), st.integers(-1, 4)), max_size=12))
         rows += [
-            (stage, split, f"image-{i}", f"category-{category}", str(cluster), groups[category])
+            (stage, split, f"image-{category}-{i}", f"category-{category}", str(cluster), groups[category])
             for i, (category, cluster) in enumerate(images)
         ]
     return rows or [(0, "test", "image-0", "category-0", "0", "Old")]

@@ -55,13 +55,15 @@ def fieldguide(
     stages: Stages = None,
     min_images: MinImages = 1,
     images_per_stage: ImagesPerStage = None,
-    species: Annotated[int, typer.Option(help="How many species there are.")] = 60,
+    returning: Returning = "old",
+    species: Annotated[int, typer.Option(help="How many species there are, 10 to 10,000.")] = 60,
     images: Annotated[int, typer.Option(help="How many training images there are.")] = 4_000,
+    test_per_species: Annotated[int, typer.Option(help="How many test images each species has.")] = 20,
     size: Annotated[int, typer.Option(help="Side of a picture in pixels.")] = 96,
     pictures: Annotated[
         bool, typer.Option("--pictures", help="Also write the pictures and annotations, in the layout of iNat2021.")
     ] = False,
-    seed: Seed = 0,
+    seed: Annotated[int, typer.Option(help="Draws the guide, and images where --images-per-stage is set.", min=0)] = 0,
     as_json: Json = False,
 ) -> None:
     """`igcd build fieldguide --out DIR`: the built-in data, by year and continent."""
@@ -69,13 +71,14 @@ def fieldguide(
 
     build_fieldguide(
         out,
-        guide={"n_species": species, "n_images": images, "size": size},
+        guide={"n_species": species, "n_images": images, "n_test_per_species": test_per_species, "size": size},
         spec={
             "protocol": protocol,
             "reading": reading,
             "stages": stages,
             "min_images": min_images,
             "images_per_stage": images_per_stage,
+            "returning": returning,
         },
         pictures=pictures,
         seed=seed,
@@ -165,16 +168,25 @@ def observations(
 
 def _by_category(source: str) -> Callable[..., None]:
     """The `igcd build SOURCE` command of one data source; all sources take the same options."""
+    sizes = SOURCES[source].split_sizes
+    usual = ",".join(map(str, sizes)) if sizes else "70% of them, then three times 10%"
 
     def build(
         out: SplitOut,
         data: Annotated[Path | None, typer.Option(help="Folder or file that holds the data.")] = None,
+        option: Annotated[
+            list[str] | None,
+            typer.Option(help="An option of the source, as key=value (docs/data.md); may be repeated.", metavar="K=V"),
+        ] = None,
         protocol: Annotated[
             str, typer.Option(help="igcd-l, igcd-u, mi, cgcd or static; `igcd ls streams`.")
         ] = "igcd-l",
         stages: Annotated[
             str | None,
-            typer.Option(help="Categories met first at each stage, like 70,10,10,10 (the default in percent)."),
+            typer.Option(
+                help="How many categories each stage meets first, like 4,2,2,2. "
+                f"Unset: {usual}; cgcd: 50% and five times 10%; static: half labeled, half novel."
+            ),
         ] = None,
         old_presence: Annotated[
             float | None, typer.Option(help="Share of earlier categories that come back; mi and cgcd 1, else 0.5.")
@@ -206,9 +218,10 @@ def _by_category(source: str) -> Callable[..., None]:
             source,
             data,
             out,
+            options=option or [],
             spec={
                 "protocol": protocol,
-                "categories_per_stage": stages and stages.split(","),
+                "categories_per_stage": None if stages is None else stages.split(","),
                 "old_presence": old_presence,
                 "images_labeled": images_labeled,
                 "images_new": images_new,

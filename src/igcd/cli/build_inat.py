@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
 from rich.table import Table
 
-from igcd.cli.build import parse_spec, progress_bar
+from igcd.cli.build import parse_spec, progress_bar, refuse_needless_held_out, warn_of_no_test
 from igcd.cli.console import console as make_console
 from igcd.data.fieldguide.guide import FieldGuide
 from igcd.data.fieldguide.guide import write as write_guide
@@ -33,6 +34,10 @@ from igcd.streams.inat_igcd import (
 from igcd.streams.split import format_split
 
 N_TRAIN_IMAGES, N_MINI_IMAGES = 2_786_843, 600_000  # train.json and train_mini.json, each with val.json: for the bar
+MAX_SPECIES = 10_000
+"""Species of a field guide, as many as iNat2021 has. With ten times as many the looks run out and the search for
+another does not end."""
+GUIDE_OPTIONS = {"n_test_per_species": "--test-per-species", "n_species": "--species", "n_images": "--images"}
 
 
 def build_inat2021(
@@ -56,7 +61,8 @@ def build_inat2021(
         observations = read_inat2021(train, val, name=name, on_progress=advance_to)
     if val is None and checked.held_out is None:
         raise IgcdError("there are no test images; give val.json as well, or set a share aside with --held-out")
-    _build(observations, checked, out, images=images, seed=seed, as_json=as_json)
+    remedy = "set a share aside with --held-out 0.2 and leave val.json out" if val else "raise --held-out"
+    _build(observations, checked, out, remedy=remedy, images=images, seed=seed, as_json=as_json)
 
 
 def build_observations(
@@ -64,31 +70,54 @@ def build_observations(
 ) -> None:
     """Builds, writes and shows the split of somebody's own observations: an iNaturalist CSV or Darwin Core."""
     checked = place_and_year_spec({"held_out": 0.2, **{key: value for key, value in spec.items() if value is not None}})
-    _build(read_observation_file(file, images), checked, out, images=None, seed=seed, as_json=as_json)
+    observations = read_observation_file(file, images)
+    _build(observations, checked, out, remedy="raise --held-out", images=None, seed=seed, as_json=as_json)
 
 
 def build_fieldguide(
     out: Path, *, guide: Mapping[str, int], spec: Mapping[str, Any], pictures: bool, seed: int, as_json: bool
 ) -> None:
-    """Builds, writes and shows the split of the built-in data; with `pictures`, writes those and their annotations."""
+    """Builds, writes and shows the split of the built-in data; with `pictures`, writes those and their annotations.
+
+    `guide` holds fields of `FieldGuide`; the seed draws the guide and whatever the split draws.
+    """
     checked = place_and_year_spec(spec)
-    field_guide = FieldGuide(**guide)
-    observations, _ = load_observations(field_guide)
+    if guide.get("n_species", 0) > MAX_SPECIES:
+        raise IgcdError(f"--species must be at most {MAX_SPECIES:,}, got {guide['n_species']:,}; lower it")
+    try:
+        field_guide = FieldGuide(**guide, seed=seed)
+    except IgcdError as error:
+        sentence = str(error)
+        for field, option in GUIDE_OPTIONS.items():
+            sentence = sentence.replace(field, option)
+        raise IgcdError(sentence) from None
+    with Console(stderr=True).status("making up species and sightings"):
+        observations, _ = load_observations(field_guide)
     if pictures:
         with progress_bar("drawing", len(observations)) as advance_to:
             write_guide(field_guide, out, lambda n_done, _total: advance_to(n_done))
-    _build(observations, checked, out, images=out if pictures else None, seed=seed, as_json=as_json)
+    images = out if pictures else None
+    _build(observations, checked, out, remedy="raise --test-per-species", images=images, seed=seed, as_json=as_json)
 
 
 def place_and_year_spec(values: Mapping[str, Any]) -> PlaceAndYearSpec:
     """A checked spec from options; `stages` is text, unset values are None."""
     stages = values.get("stages")
-    return parse_spec(PlaceAndYearSpec, {**values, "stages": parse_stages(stages) if stages else None})
+    return parse_spec(PlaceAndYearSpec, {**values, "stages": None if stages is None else parse_stages(stages)})
 
 
 def _build(
-    observations: Observations, spec: PlaceAndYearSpec, out: Path, *, images: Path | None, seed: int, as_json: bool
+    observations: Observations,
+    spec: PlaceAndYearSpec,
+    out: Path,
+    *,
+    remedy: str,
+    images: Path | None,
+    seed: int,
+    as_json: bool,
 ) -> None:
+    """`remedy` is what to do when no stage has test images."""
+    refuse_needless_held_out(spec.held_out, bool(observations.is_test.any()))
     built = split_by_place_and_year(observations, spec, seed)
     missing: list[str] = []
     n_images = 0
@@ -102,11 +131,13 @@ def _build(
         "split.tsv": format_split(built.split),  # last: where it is, the others are
     }
     _write_all(out, content)
+    warnings = warn_of_no_test(built.split, remedy)
     sha256 = hashlib.sha256(content["split.tsv"]).hexdigest()
     if as_json:
         record = {"name": built.split.name, "split": str(out / "split.tsv"), "sha256": sha256, **as_record(built)}
         if images is not None:
             record["missing_images"] = len(missing)
+        record["warnings"] = warnings
         print(json.dumps(record, indent=2))
         return
     console = make_console()
@@ -123,6 +154,8 @@ def _build(
         console.print(_paper_table(built))
     if missing and images is not None:
         console.print(describe_missing(images, missing, n_images), markup=False, highlight=False, soft_wrap=True)
+    for warning in warnings:
+        console.print(f"warning: {warning}", markup=False, soft_wrap=True)
     console.print(f"written to {out / 'split.tsv'}", markup=False, soft_wrap=True)
 
 

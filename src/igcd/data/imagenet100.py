@@ -18,7 +18,7 @@ def load(root: Path, *, wnids: Path | None = None) -> Dataset:
     if wnids is None:
         chosen = train_wnids(root, source="ImageNet-100")
         origin = str(root / "train")
-        remedy = "give a text file with 100 wnids (option wnids)"
+        remedy = "give a text file with 100 wnids (wnids=FILE; igcd build: --option wnids=FILE)"
     else:
         chosen = [line.split()[0] for line in read_lines(Path(wnids))]
         origin = str(wnids)

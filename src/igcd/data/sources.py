@@ -71,7 +71,8 @@ SOURCES: Mapping[str, Source] = MappingProxyType(
             Source(
                 "imagenet100",
                 "ImageNet-100: 100 categories of ImageNet-1k by your list",
-                "a folder with train/<wnid>/ and val/<wnid>/, and a text file of 100 wnids (option wnids)",
+                "a folder with train/<wnid>/ and val/<wnid>/, and a text file of 100 wnids: wnids=FILE "
+                "(igcd build: --option wnids=FILE)",
                 "igcd.data.imagenet100",
                 split_sizes=(70, 10, 10, 10),
             ),
@@ -125,7 +126,14 @@ def load_source(name: str, root: Path | None = None, **options: object) -> "Data
         raise IgcdError(f"unknown source {name!r}; choose one of {', '.join(SOURCES)}")
     source = SOURCES[name]
     if source.needs_root and root is None:
-        raise IgcdError(f"the source {name} needs to know where its files are; it expects {source.expects}")
+        raise IgcdError(
+            f"the source {name} needs to know where its files are; give root (igcd build: --data, a recipe: "
+            f"stream.data), it expects {source.expects}"
+        )
+    if not source.needs_root and root is not None and not Path(root).exists():
+        raise IgcdError(
+            f"the source {name} reads no files, got {root}; leave root out (igcd build: --data, a recipe: stream.data)"
+        )
     if root is not None and not Path(root).exists():
         raise IgcdError(f"{root} does not exist; the source {name} expects {source.expects}")
     load = import_module(source.module).load

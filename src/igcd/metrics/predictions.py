@@ -5,7 +5,7 @@ import io
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import BinaryIO
 
@@ -184,6 +184,17 @@ def _refuse_contradictions(coded: CodedPredictions, image: IntArray, predictions
             f"image {_shown(predictions.image_id[row])} stands already in line {first + 2} for stage "
             f"{coded.stage[row]}, split {predictions.split[row]}; keep one of the two",
         )
+    first_rows = np.flatnonzero(np.diff(np.maximum.accumulate(image), prepend=-1))  # images are numbered as they appear
+    other_category = np.flatnonzero(coded.category != coded.category[first_rows[image]])
+    if len(other_category):
+        row = int(other_category[0])
+        first = int(first_rows[image[row]])
+        raise _fault(
+            source,
+            row,
+            f"image {_shown(predictions.image_id[row])} is of category {_shown(predictions.category[row])} here and of "
+            f"{_shown(predictions.category[first])} in line {first + 2}; correct one, or give two images two ids",
+        )
     _, firsts, inverse = np.unique(part * coded.n_categories + coded.category, return_index=True, return_inverse=True)
     other_group = np.flatnonzero(coded.group != coded.group[firsts[inverse]])
     if len(other_group):
@@ -237,7 +248,10 @@ def _refuse_too_many(names: Collection[str], column: str, cells: Sequence[str], 
 
 def _rows(file: BinaryIO, source: str) -> Iterator[list[str]]:
     """The header and the rows below it, equally long, each on a line of its own. Empty lines may end the file."""
-    reader = csv.reader(_text_lines(file, source), strict=True)
+    lines = _text_lines(file, source)
+    header = next(lines, "")
+    _refuse_other_separators(header, source)
+    reader = csv.reader(chain([header], lines), strict=True)
     line, n_cells, empty_line = 0, 0, 0
     try:
         for row in reader:
@@ -261,6 +275,16 @@ def _rows(file: BinaryIO, source: str) -> Iterator[list[str]]:
             yield row
     except csv.Error as error:
         raise IgcdError(f"{source}, line {line + 1} is not valid CSV ({error}); check its quotes") from None
+
+
+def _refuse_other_separators(header: str, source: str) -> None:
+    """Spreadsheets set to some languages put semicolons where CSV has commas."""
+    for separator, name in ((";", "semicolons"), ("\t", "tabs")):
+        cells = {cell.strip().strip('"') for cell in header.split(separator)}
+        if len(cells & set(COLUMNS)) > 1:
+            raise IgcdError(
+                f"{source}, line 1: expected commas between the columns, got {name}; save the file with commas"
+            )
 
 
 def _positions(header: Sequence[str], source: str) -> list[int]:
