@@ -123,6 +123,7 @@ def test_a_run_from_a_split_file_and_files_then_predict(tmp_path, capsys):
         tmp_path / "photos",
         tmp_path / "split",
         spec={"protocol": "igcd-u", "categories_per_stage": (4, 2), "images_old": 5, "held_out": 0.2},
+        options=(),
         category_order=None,
         seed=0,
         max_broken=0.05,
