@@ -8,6 +8,7 @@ import torch
 from lightning_fabric import Fabric
 
 from igcd.config import EncoderConfig, OptimizationConfig, Recipe, SnnDensityConfig, StreamConfig
+from igcd.data.files import first_existing
 from igcd.data.images import FileImages, ImageSet
 from igcd.data.observations import Observations
 from igcd.data.quarantine import Quarantine
@@ -82,13 +83,13 @@ def _by_place_and_year(config: StreamConfig, spec: PlaceAndYearSpec, seed: int, 
         from igcd.data.inat2021 import read_inat2021
 
         root = _required_folder(config)
-        train = next((root / name for name in ("train.json", "train_mini.json") if (root / name).is_file()), None)
-        if train is None or not (root / "val.json").is_file():
+        train, val = _annotations(root, "train", "train_mini"), _annotations(root, "val")
+        if train is None or val is None:
             raise IgcdError(
                 f"{root} should hold train.json or train_mini.json, val.json and the folders of the images; "
                 "docs/inat_igcd.md says where to get them"
             )
-        observations = read_inat2021(train, root / "val.json")
+        observations = read_inat2021(train, val)
         built = split_by_place_and_year(observations, spec, seed)
         stream = SplitStream(built.split, resize(FileImages(root, _image_ids(built.split))))
         return BuiltStream(built.split, stream, _tables(observations, built))
@@ -96,6 +97,11 @@ def _by_place_and_year(config: StreamConfig, spec: PlaceAndYearSpec, seed: int, 
         f"stages by place and year need dates and coordinates, which the source {config.source} does not have; take "
         "fieldguide or inat2021, or stream.by_category"
     )
+
+
+def _annotations(root: Path, *stems: str) -> Path | None:
+    """The first annotation file there is, unpacked or as it was downloaded."""
+    return first_existing(root / f"{stem}{suffix}" for stem in stems for suffix in (".json", ".json.tar.gz"))
 
 
 def _tables(observations: Observations, built: PlaceAndYearSplit) -> dict[str, str]:

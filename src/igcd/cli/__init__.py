@@ -40,7 +40,7 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name not in LEARNING_PACKAGES:
             raise
-        fail(f"this needs {error.name}, which comes with the extra `learn`; pip install 'igcd[learn]'")
+        fail(f"this needs {error.name}, which comes with the extra `learn`; in the checkout, pip install '.[learn]'")
     except KeyboardInterrupt:
         fail("interrupted", code=130)
     except BrokenPipeError:  # the reader of our output, `head` for one, has seen enough

@@ -14,7 +14,9 @@ class TensorBoardWriter:
         try:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError:
-            raise IgcdError("TensorBoard is not installed; pip install 'igcd[tensorboard]', or leave it out") from None
+            raise IgcdError(
+                "TensorBoard is not installed; in the checkout, pip install '.[tensorboard]', or leave it out"
+            ) from None
         self._writer = SummaryWriter(str(folder))
         self._n_epochs = 0
 
