@@ -1,8 +1,9 @@
 import pytest
 import yaml
 
-from igcd.config import METHODS, read_recipe, recipe_headline, recipe_names
+from igcd.config import read_recipe, recipe_headline, recipe_names
 from igcd.errors import IgcdError
+from igcd.method_sections import METHODS
 
 
 @pytest.mark.parametrize("name", recipe_names())
@@ -18,28 +19,44 @@ def test_every_recipe_is_valid_and_opens_with_what_it_is_and_its_command(name):
 
 
 def test_the_defaults_are_the_papers():
-    method = read_recipe("cifar100-mi").method
-    assert (method.first_stage.epochs, method.later_stages.epochs) == (100, 40)
-    assert (method.first_stage.learning_rate, method.first_stage.momentum) == (0.1, 0.9)
-    assert (method.first_stage.weight_decay, method.first_stage.batch_size) == (1e-4, 128)
+    recipe = read_recipe("cifar100-mi")
+    method, first_stage = recipe.method, recipe.training.first_stage
+    assert (first_stage.epochs, recipe.training.later_stages.epochs) == (100, 40)
+    assert (first_stage.learning_rate, first_stage.momentum) == (0.1, 0.9)
+    assert (first_stage.weight_decay, first_stage.batch_size) == (1e-4, 128)
     assert (method.lambda_rep, method.epsilon, method.tau_u, method.tau_c) == (0.35, 2.0, 0.07, 0.1)
     assert (method.K, method.K_d, method.T, method.n_support) == (10, 20, 0.6, 5)
     assert method.features == "tuned"
 
 
 def test_the_released_variant_changes_defaults_and_nothing_that_is_set():
-    method = read_recipe("cifar100-mi", ["method.variant=as_released", "method.n_support=7"]).method
+    recipe = read_recipe("cifar100-mi", ["method.variant=as_released", "method.n_support=7"])
+    method, first_stage = recipe.method, recipe.training.first_stage
     assert (method.graph, method.known, method.T, method.tau_u) == ("joint", "none", 1.0, 1.0)
-    assert (method.first_stage.epochs, method.first_stage.learning_rate) == (200, 0.03)
+    assert (first_stage.epochs, first_stage.learning_rate) == (200, 0.03)
     assert method.n_support == 7
     assert read_recipe("cifar100-mi", []).method.graph == "unlabeled"
 
 
 def test_overrides_reach_any_depth():
-    recipe = read_recipe("demo", ["method.first_stage.epochs=3", "method.features=frozen", "encoder.cache=null"])
-    assert recipe.method.first_stage.epochs == 3
+    recipe = read_recipe("demo", ["training.first_stage.epochs=3", "method.features=frozen", "encoder.cache=null"])
+    assert recipe.training.first_stage.epochs == 3
     assert recipe.method.features == "frozen"
     assert recipe.encoder.cache is None
+
+
+def test_another_method_comes_with_its_own_options(tmp_path):
+    path = tmp_path / "mine.yaml"
+    text = "stream: {source: digits}\nmethod: {features: dual}\nothers: {simgcd: {epsilon: 4}}\n"
+    path.write_text(text)
+    method = read_recipe(str(path), ["method.tau=0.2", "method.name=simgcd"]).method
+    assert (method.name, method.epsilon, method.tau) == ("simgcd", 4.0, 0.2)
+    assert read_recipe(str(path), ["method.name=snn_density"]).method.features == "dual"
+    with pytest.raises(IgcdError, match="there is no method 'simgdc'; choose one of snn_density"):
+        read_recipe(str(path), ["method.name=simgdc"])
+    path.write_text("stream: {source: digits}\nmethod: {name: simgdc}\n")
+    with pytest.raises(IgcdError, match="there is no such method; choose one of snn_density"):
+        read_recipe(str(path))
 
 
 def test_a_recipe_from_a_file(tmp_path):

@@ -7,8 +7,9 @@ import pytest
 
 SRC = Path(__file__).parents[1] / "src" / "igcd"
 
-ORDER = ["types", "errors", "records", "tensor_files", "functional", "memory", "data", "streams", "encoders"]
-ORDER += ["training", "methods", "metrics", "report", "config", "assembly", "runner", "workspace", "cli"]
+ORDER = ["types", "errors", "records", "tensor_files", "functional", "memory", "discoverer", "data", "streams"]
+ORDER += ["encoders", "training", "methods", "metrics", "report", "method_sections", "config", "assembly", "runner"]
+ORDER += ["workspace", "cli"]
 
 
 def layer_of(path: Path) -> str:

@@ -30,10 +30,11 @@ stream:
     {protocol: PROTOCOL, categories_per_stage: [5, 3], images_labeled: 24, images_new: 24, images_old: 8,
      test_per_category: 8}
 encoder: {size: 48, n_views: 2, cache: null}
-method:
-  features: dual
+training:
   first_stage: {epochs: 2, batch_size: 32}
   later_stages: {epochs: 2, batch_size: 32, learning_rate: 0.03}
+method:
+  features: dual
   K: 6
   K_d: 12
 """
@@ -133,7 +134,8 @@ def test_a_run_from_a_split_file_and_files_then_predict(tmp_path, capsys):
     (tmp_path / "recipe.yaml").write_text(
         f"stream: {{source: folder, data: {tmp_path}/photos, split: {tmp_path}/split/split.tsv}}\n"
         f"encoder: {{size: 32, n_views: null, cache: null, image_cache: {tmp_path}/small}}\n"
-        "method: {features: dual, first_stage: {epochs: 1}, later_stages: {epochs: 1}, K: 5, K_d: 10}\n"
+        "training: {first_stage: {epochs: 1}, later_stages: {epochs: 1}}\n"
+        "method: {features: dual, K: 5, K_d: 10}\n"
     )
     split = read_split(tmp_path / "split" / "split.tsv")
     broken_since = split.stages[0].labeled.image_ids[:2]  # whole when the split was built

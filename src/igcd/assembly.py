@@ -1,13 +1,14 @@
 """From a recipe, which is data, to the objects of a run."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any, TypeVar
 
 import torch
 from lightning_fabric import Fabric
 
-from igcd.config import EncoderConfig, OptimizationConfig, Recipe, SnnDensityConfig, StreamConfig
+from igcd.config import EncoderConfig, OptimizationConfig, Recipe, StreamConfig
 from igcd.data.files import first_existing
 from igcd.data.images import FileImages, ImageSet
 from igcd.data.observations import Observations
@@ -20,7 +21,9 @@ from igcd.encoders.encoder import Encoder
 from igcd.encoders.trunk_cache import Progress, TrunkCache
 from igcd.encoders.views import RECIPES, Transform
 from igcd.errors import IgcdError
+from igcd.method_sections import MethodSection, SnnDensitySection
 from igcd.methods.method import Method, Surroundings
+from igcd.methods.novel_count import CountNovel, GivenCounts
 from igcd.methods.snn_density import DensitySelection, Objective, SnnDensity
 from igcd.streams.build import split_by_category
 from igcd.streams.inat_igcd import (
@@ -166,52 +169,68 @@ def build_fabric(recipe: Recipe) -> Fabric:
 
 
 def method_maker(
-    recipe: Recipe, encoder: Encoder, fabric: Fabric
+    recipe: Recipe, encoder: Encoder, fabric: Fabric, n_novel: Sequence[int] | None = None
 ) -> Callable[[Checkpoint | None, Callable[[EpochReport], None]], Method]:
-    """A function that makes the method of a recipe, told where to keep its epochs and whom to tell about them."""
+    """A function that makes the method of a recipe, told where to keep its epochs and whom to tell about them.
+
+    `n_novel` is the number of novel categories at each stage, for the methods that must be given it.
+    """
+    count: CountNovel = GivenCounts(tuple(n_novel or ()))
 
     def make(checkpoint: Checkpoint | None, after_epoch: Callable[[EpochReport], None]) -> Method:
         surroundings = Surroundings(encoder, fabric, recipe.seed, checkpoint, after_epoch)
-        return _snn_density(recipe.method, surroundings)
+        first_stage = _optimization(recipe.training.first_stage)
+        later_stages = _optimization(recipe.training.later_stages)
+        return make_method(recipe.method, surroundings, first_stage, later_stages, count)
 
     return make
 
 
-def _snn_density(config: SnnDensityConfig, surroundings: Surroundings) -> SnnDensity:
+def make_method(
+    section: MethodSection,
+    surroundings: Surroundings,
+    first_stage: Optimization,
+    later_stages: Optimization,
+    count_novel: CountNovel,
+) -> Method:
+    """The method of a section."""
+    if isinstance(section, SnnDensitySection):
+        return _snn_density(section, surroundings, first_stage, later_stages)
+    make = COMPARED[section.name]
+    return make(
+        surroundings,
+        first_stage=first_stage,
+        later_stages=later_stages,
+        count_novel=count_novel,
+        **section.options(),
+    )
+
+
+COMPARED: dict[str, Callable[..., Method]] = {}
+"""The methods the paper's is compared with. Each takes its surroundings, how to train, a count, and its options."""
+
+
+def _snn_density(
+    section: SnnDensitySection, surroundings: Surroundings, first_stage: Optimization, later_stages: Optimization
+) -> SnnDensity:
+    options = section.options()
+    del options["variant"]  # it chose the defaults of the others
     return SnnDensity(
         surroundings,
-        first_stage=_optimization(config.first_stage),
-        later_stages=_optimization(config.later_stages),
-        features=config.features,
-        objective=Objective(
-            lambda_rep=config.lambda_rep,
-            lambda_cls=config.lambda_cls,
-            epsilon=config.epsilon,
-            tau=config.tau,
-            tau_u=config.tau_u,
-            tau_c=config.tau_c,
-            target_tau_start=config.target_tau_start,
-            target_tau_end=config.target_tau_end,
-            n_warmup_epochs=config.n_warmup_epochs,
-            contrast=config.contrast,
-        ),
-        selection=DensitySelection(
-            K=config.K,
-            K_d=config.K_d,
-            T=config.T,
-            margin=config.margin,
-            n_closest=config.n_closest,
-            graph=config.graph,
-            known=config.known,
-        ),
-        n_support=config.n_support,
-        n_replay=config.n_replay,
-        support_selection=config.support_selection,
-        replay_selection=config.replay_selection,
-        supervise_replay=config.supervise_replay,
-        frozen_weight=config.frozen_weight,
-        n_components=config.n_components,
+        first_stage=first_stage,
+        later_stages=later_stages,
+        objective=_take(options, Objective),
+        selection=_take(options, DensitySelection),
+        **options,
     )
+
+
+T = TypeVar("T", Objective, DensitySelection)
+
+
+def _take(options: dict[str, Any], kind: type[T]) -> T:
+    """Makes an object of those options that are its fields, and takes them out."""
+    return kind(**{field.name: options.pop(field.name) for field in fields(kind)})
 
 
 def _optimization(config: OptimizationConfig) -> Optimization:
@@ -222,3 +241,14 @@ def _optimization(config: OptimizationConfig) -> Optimization:
         weight_decay=config.weight_decay,
         batch_size=config.batch_size,
     )
+
+
+def count_novel_categories(split: Split) -> list[int]:
+    """How many categories of each stage's unlabeled images no label and no earlier stage has shown."""
+    met: set[str] = set()
+    counts = []
+    for stage in split.stages:
+        met |= set(stage.labeled.categories)
+        counts.append(len(set(stage.unlabeled.categories) - met))
+        met |= set(stage.unlabeled.categories)
+    return counts

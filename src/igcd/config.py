@@ -8,16 +8,16 @@ import difflib
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal, get_args
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from igcd.errors import IgcdError
+from igcd.method_sections import METHODS, TRAINED_AS_RELEASED, AnyMethodSection, Section, SnnDensitySection
 from igcd.streams.inat_igcd import PlaceAndYearSpec
 from igcd.streams.protocols import StreamSpec
 
-METHODS = {"snn_density": "the paper's: soft nearest neighbors, density-selected support, replay"}
 BACKBONES = {
     "tf_efficientnet_lite0": "EfficientNet-Lite0, trained with ImageNet's labels; weights=pip, no hub needed",
     "resnet18": "ResNet-18 as in the paper; weights: a MoCo or torchvision checkpoint, or hub",
@@ -25,12 +25,6 @@ BACKBONES = {
     "resnet50_clip": "CLIP's ResNet-50; weights: an OpenAI checkpoint, or hub",
     "…": "any other model of timm that runs its blocks in sequence",
 }
-
-
-class Section(BaseModel):
-    """Frozen and strict."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
 
 
 class StreamConfig(Section):
@@ -78,61 +72,11 @@ class OptimizationConfig(Section):
     batch_size: int = Field(default=128, ge=2)
 
 
-AS_RELEASED: dict[str, Any] = {
-    "first_stage": {"epochs": 200, "learning_rate": 0.03, "weight_decay": 5e-5, "batch_size": 512},
-    "later_stages": {"epochs": 200, "learning_rate": 0.03, "weight_decay": 5e-5, "batch_size": 512},
-    "tau_u": 1.0,
-    "tau_c": 0.07,
-    "T": 1.0,
-    "graph": "joint",
-    "known": "none",
-    "n_support": 3,
-    "support_selection": "random",
-}
-"""What the authors' released code does differently, but for its faults: no redundant peaks are removed, every unlabeled
-peak opens a category, three support images drawn at random."""
+class TrainingConfig(Section):
+    """How long and how fast every method trains: one budget for all."""
 
-
-class SnnDensityConfig(Section):
-    """The paper's method, with the paper's numbers where it gives them. docs/methods/snn_density.md."""
-
-    name: Literal["snn_density"] = "snn_density"
-    variant: Literal["paper", "as_released"] = "paper"
-    """as_released: defaults as in the authors' code; what is set here still counts."""
-    features: Literal["tuned", "frozen", "dual"] = "tuned"
     first_stage: OptimizationConfig = OptimizationConfig(epochs=100)
     later_stages: OptimizationConfig = OptimizationConfig(epochs=40)
-    lambda_rep: float = Field(default=0.35, ge=0, le=1)
-    lambda_cls: float = Field(default=0.35, ge=0, le=1)
-    epsilon: float = Field(default=2.0, ge=0)
-    tau: float = Field(default=0.1, gt=0)
-    tau_u: float = Field(default=0.07, gt=0)
-    tau_c: float = Field(default=0.1, gt=0)
-    target_tau_start: float = Field(default=0.07, gt=0)
-    target_tau_end: float = Field(default=0.04, gt=0)
-    n_warmup_epochs: int = Field(default=30, ge=0)
-    contrast: Literal["views", "printed"] = "views"
-    K: Annotated[int, Field(ge=1)] | Literal["auto"] = 10
-    K_d: int = Field(default=20, ge=1)
-    T: float = Field(default=0.6, gt=0, le=1)
-    margin: float | Literal["auto"] = 0.03
-    n_closest: int = Field(default=5, ge=1)
-    graph: Literal["unlabeled", "joint"] = "unlabeled"
-    known: Literal["rule", "none"] = "rule"
-    n_support: int = Field(default=5, ge=1)
-    n_replay: int = Field(default=3, ge=1)
-    support_selection: Literal["density", "random"] = "density"
-    replay_selection: Literal["density", "herding", "none"] = "density"
-    supervise_replay: bool = True
-    frozen_weight: float = Field(default=0.5, gt=0, lt=1)
-    n_components: int = Field(default=128, ge=1)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _defaults_of_variant(cls, values: Any) -> Any:  # noqa: ANN401 - whatever the recipe holds
-        if isinstance(values, dict) and values.get("variant") == "as_released":
-            return AS_RELEASED | values
-        return values
 
 
 class Recipe(Section):
@@ -140,12 +84,32 @@ class Recipe(Section):
 
     stream: StreamConfig
     encoder: EncoderConfig = EncoderConfig()
-    method: SnnDensityConfig = SnnDensityConfig()
+    training: TrainingConfig = TrainingConfig()
+    method: AnyMethodSection = SnnDensitySection()
+    others: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    """Options of other methods by name, for `method.name=…` and `igcd compare`."""
+    n_novel: Literal["given", "density", "kmeans", "silhouette"] = "given"
+    """How methods that need the number of novel categories beforehand get it: from the truth, or estimated."""
     seed: int = Field(default=0, ge=0)
     """Draws the split, the batches and the initial projector."""
     max_broken: float = Field(default=0.05, ge=0, le=1)
     accelerator: Literal["auto", "cpu", "gpu"] = "auto"
     devices: int = Field(default=1, ge=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _train_as_released(cls, values: Any) -> Any:  # noqa: ANN401 - whatever the recipe holds
+        method = values.get("method") if isinstance(values, dict) else None
+        if isinstance(method, dict) and method.get("variant") == "as_released":
+            stages = {"first_stage": TRAINED_AS_RELEASED, "later_stages": TRAINED_AS_RELEASED}
+            return values | {"training": stages | values.get("training", {})}
+        return values
+
+    @model_validator(mode="before")
+    @classmethod
+    def _name_the_method(cls, values: Any) -> Any:  # noqa: ANN401 - whatever the recipe holds
+        method = values.get("method") if isinstance(values, dict) else None
+        return values | {"method": {"name": "snn_density"} | method} if isinstance(method, dict) else values
 
 
 def recipe_names() -> list[str]:
@@ -163,6 +127,7 @@ def read_recipe(name_or_path: str, overrides: Sequence[str] = ()) -> Recipe:
         raise IgcdError(f"recipe {name_or_path} is not valid YAML: {' '.join(str(error).split())}") from None
     if not isinstance(values, dict):
         raise IgcdError(f"recipe {name_or_path} must hold sections like stream, encoder and method, got {values!r}")
+    _switch_method(values, overrides)
     for override in overrides:
         _override(values, override)
     return parse_recipe(values, name_or_path)
@@ -179,9 +144,12 @@ def parse_recipe(values: Mapping[str, Any], source: str) -> Recipe:
         return Recipe.model_validate(values)
     except ValidationError as error:
         fault = error.errors()[0]
-        key = ".".join(str(part) for part in fault["loc"])
+        path = [str(part) for part in fault["loc"]]
+        key = ".".join(part for depth, part in enumerate(path) if (depth, path[0]) != (1, "method"))  # without its tag
+        if fault["type"] == "union_tag_invalid":
+            raise IgcdError(f"recipe {source}: there is no such method; choose one of {', '.join(METHODS)}") from None
         if fault["type"] == "extra_forbidden":
-            known = _known_keys([str(part) for part in fault["loc"][:-1]])
+            known = _known_keys(path[:-1])
             raise IgcdError(f"recipe {source}: unknown key {key}; known here are {', '.join(known)}") from None
         message = fault["msg"].removeprefix("Value error, ")
         raise IgcdError(f"recipe {source}: {key}: {message}, got {fault['input']!r}") from None
@@ -190,6 +158,10 @@ def parse_recipe(values: Mapping[str, Any], source: str) -> Recipe:
 def _known_keys(path: Sequence[str]) -> list[str]:
     section: Any = Recipe
     for part in path:
+        if section is Recipe and part == "method":
+            kinds = get_args(get_args(AnyMethodSection)[0])
+            section = next(kind for kind in kinds if kind.model_fields["name"].default == path[1])
+            break
         annotation = section.model_fields[part].annotation
         section = next(kind for kind in getattr(annotation, "__args__", (annotation,)) if hasattr(kind, "model_fields"))
     return list(section.model_fields)
@@ -205,6 +177,16 @@ def _recipe_text(name_or_path: str) -> str:
     close = difflib.get_close_matches(name_or_path, recipe_names(), n=1)
     hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(recipe_names())}, or give a .yaml file"
     raise IgcdError(f"there is no recipe {name_or_path!r}; {hint}")
+
+
+def _switch_method(values: dict[str, Any], overrides: Sequence[str]) -> None:
+    """`method.name=…` takes another method with its own options, those of the recipe's `others`."""
+    names = [override.removeprefix("method.name=") for override in overrides if override.startswith("method.name=")]
+    if not names or names[-1] == values.get("method", {}).get("name", "snn_density"):
+        return
+    if names[-1] not in METHODS:
+        raise IgcdError(f"there is no method {names[-1]!r}; choose one of {', '.join(METHODS)}")
+    values["method"] = {"name": names[-1]} | values.get("others", {}).get(names[-1], {})
 
 
 def _override(values: dict[str, Any], override: str) -> None:

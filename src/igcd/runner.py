@@ -76,12 +76,14 @@ def run(
     *,
     config: dict[str, Any],
     quarantine: Quarantine,
+    budget: int | None = None,
     watch: Watch = Watch(),  # noqa: B008 - frozen
 ) -> dict[str, Any]:
     """Runs a method over a stream and records everything below `out`; goes on where an earlier run was stopped.
 
     Each stage leaves its predictions and the state of the method behind, in that order, so that a run that is killed
-    redoes at most one epoch of training and one evaluation. Returns what `results.json` holds.
+    redoes at most one epoch of training and one evaluation. A method that keeps more than `budget` images of the past
+    per category is stopped. Returns what `results.json` holds.
     """
     checkpoint = EpochCheckpoint(out / "model" / "epoch.safetensors")
     events = EventLog(out / "events.jsonl")
@@ -103,6 +105,7 @@ def run(
         events.add("stage", stage=stage.index, labeled=len(stage.labeled), unlabeled=len(stage.unlabeled))
         started = time.perf_counter()
         method.learn(stage)
+        check_budget(method, budget)
         learned = time.perf_counter()
         assignments = {"test": method.predict(truth.test_images), "unlabeled": method.predict(stage.unlabeled)}
         predicted = time.perf_counter()
@@ -135,6 +138,17 @@ def run(
         events.add("scores", **scores)
         watch.on_stage_end(record | scores)
     return _finish(stream, out, config, quarantine)
+
+
+def check_budget(method: Method, budget: int | None) -> None:
+    """Stops a method that keeps more than `budget` images of the past for each of its clusters."""
+    n_clusters = len({*method.clusters_of_categories().values(), *(found.cluster for found in method.discoveries())})
+    n_kept = method.kept().images
+    if budget is not None and n_kept > budget * n_clusters:
+        raise IgcdError(
+            f"the method keeps {n_kept:,} images of the past, more than its budget of {budget} for each of "
+            f"{n_clusters:,} categories; it must forget some at the end of a stage"
+        )
 
 
 def stage_predictions(stage: int, assignments: dict[str, Assignment], truth: StageTruth) -> Predictions:

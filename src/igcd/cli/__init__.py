@@ -94,7 +94,8 @@ def ls(
     as_json: Json = False,
 ) -> None:
     """List what there is: data, streams, methods, backbones and recipes."""
-    from igcd.config import BACKBONES, METHODS, recipe_headline, recipe_names
+    from igcd.config import BACKBONES, recipe_headline, recipe_names
+    from igcd.method_sections import METHODS
     from igcd.streams.protocols import PROTOCOLS
 
     lists: dict[str, dict[str, str]] = {

@@ -9,7 +9,14 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
-from igcd.assembly import build_encoder, build_fabric, build_stream, method_maker, resize_with
+from igcd.assembly import (
+    build_encoder,
+    build_fabric,
+    build_stream,
+    count_novel_categories,
+    method_maker,
+    resize_with,
+)
 from igcd.cli.console import console as make_console
 from igcd.cli.tensorboard import TensorBoardWriter
 from igcd.config import Recipe, read_recipe
@@ -62,10 +69,11 @@ def _run(recipe: Recipe, config: dict[str, Any], out: Path, tensorboard: bool) -
             write_bytes(out / name, text.encode())
         return run(
             built.stream,
-            method_maker(recipe, encoder, build_fabric(recipe)),
+            method_maker(recipe, encoder, build_fabric(recipe), count_novel_categories(built.split)),
             out,
             config=config,
             quarantine=quarantine,
+            budget=recipe.method.budget,
             watch=Watch(
                 on_epoch=lambda report: [watcher.on_epoch(report) for watcher in watchers],
                 on_stage_start=bars.on_stage_start,

@@ -25,6 +25,10 @@ class Projection:
         """(n, d) -> (n, c), rows of length 1."""
         return normalize((features.to(self.mean.dtype) - self.mean) @ self.components.T, dim=1)
 
+    def state_dict(self) -> dict[str, Tensor]:
+        """What `Projection(**state)` makes again."""
+        return {"mean": self.mean, "components": self.components}
+
 
 @dataclass(frozen=True)
 class KnownMatch:

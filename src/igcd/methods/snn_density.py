@@ -5,30 +5,31 @@ samples (4.3), `_keep` the incremental update (4.4).
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Literal, TypeVar
+from typing import Literal
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from igcd.data.images import Concatenation
 from igcd.encoders.encoder import encode
 from igcd.encoders.trunk_cache import TrunkViews
 from igcd.errors import IgcdError
 from igcd.functional import losses
-from igcd.functional.assignment import contingency, match
 from igcd.functional.density import choose_n_neighbors, find_density_peaks, peak_members
 from igcd.functional.herding import herding
 from igcd.functional.neighbors import neighbor_graph
 from igcd.functional.novelty import Projection, calibrate_margin, fit_projection, is_novel, match_known
 from igcd.functional.selection import Select, select_at_random, select_by_density, select_per_category
 from igcd.memory.support_set import SupportSet
+from igcd.methods.clusters import ClusterBook
 from igcd.methods.kept_images import ImageBuffer
 from igcd.methods.method import Assignment, Discovery, Kept, Surroundings
 from igcd.methods.projector import Projector, TailAndProjector
+from igcd.methods.stage_views import LabeledViews, labeled_and_replayed
+from igcd.methods.states import State, join, part_of
 from igcd.training import Batch, Optimization, train
 from igcd.types import UNLABELED, Images, IntArray, Stage
 
@@ -88,16 +89,6 @@ class Granularity:
 
 
 @dataclass(frozen=True)
-class _Labeled:
-    """The labeled images of a stage, and behind them those of R."""
-
-    images: Images
-    views: TrunkViews
-    clusters: Tensor  # (n,) of the usable images
-    is_of_stage: Tensor  # (n,) whether labeled now, not replayed
-
-
-@dataclass(frozen=True)
 class _Novel:
     """The images that carry the pseudo-labels of novel peaks: peak by peak, the peak first."""
 
@@ -138,13 +129,11 @@ class SnnDensity:
         projector = Projector(backbone.n_features, generator=self._generator)
         self._model = TailAndProjector(backbone.new_tail(), projector)
         self._projection: Projection | None = None  # of the frozen feature, fitted to the first labeled images
-        self._granularity = Granularity(10, 20, 0.03)
+        self._told: Granularity | None = None  # by the labeled images of the last stage that had any
         self._support_images = ImageBuffer(n_per_cluster=n_support, size=size)  # the images of S
         self._support = SupportSet(n_per_category=n_support)  # S: their features
         self._replay = ImageBuffer(n_per_cluster=n_replay, size=size)  # R
-        self._cluster_of: dict[int, int] = {}  # category id of a label -> cluster
-        self._discoveries: dict[int, Discovery] = {}
-        self._n_clusters = 0
+        self._book = ClusterBook()
 
     # Section 4: one stage ------------------------------------------------------------------------------------------
 
@@ -169,40 +158,18 @@ class SnnDensity:
         self._support = self._encode_support(self._compared)
 
     def _take_in_labels(self, stage: Stage) -> None:
-        """Gives each newly labeled category a cluster: the discovery that mostly holds its images, or a new one.
+        """Gives each newly labeled category a cluster: the discovery that mostly holds its images, or a new one."""
+        unnamed = set(self._support_images.clusters.tolist()) - set(self._book.cluster_of.values())
+        predicted = self.predict(stage.labeled).cluster.numpy() if unnamed and len(stage.labels) else stage.labels
+        self._forget(self._book.take_in_labels(stage.labels, predicted, unnamed))
 
-        In IGCD-l the labels tell what the unlabeled images of the last stage were. A discovery that turns out to be
-        such a category keeps its id; one that turns out to be nothing is dropped.
-        """
-        newly = sorted(set(stage.labels.tolist()) - set(self._cluster_of))
-        unnamed = sorted(set(self._support_images.clusters.tolist()) - set(self._cluster_of.values()))
-        if newly and unnamed:
-            predicted = self.predict(stage.labeled).cluster.numpy()
-            counts = contingency(np.where(np.isin(predicted, unnamed), predicted, UNLABELED), stage.labels)
-            for cluster, category in enumerate(match(counts).tolist()):
-                is_mostly = category in newly and 2 * counts[cluster, category] > counts[[cluster]].sum()
-                if is_mostly:
-                    self._cluster_of[category] = cluster
-            self._forget(set(unnamed) - set(self._cluster_of.values()))
-        for category in newly:
-            if category not in self._cluster_of:
-                self._cluster_of[category] = self._new_cluster()
-
-    def _labeled_and_replayed(self, stage: Stage) -> _Labeled:
-        clusters = torch.tensor([self._cluster_of[category] for category in stage.labels.tolist()], dtype=torch.int64)
-        labeled_ids = set(stage.labeled.ids)
-        rows = [row for row, image_id in enumerate(self._replay.entries.image_ids) if image_id not in labeled_ids]
-        if len(clusters) == 0 and not self._supervise_replay:
-            rows = []
-        images = Concatenation([stage.labeled, self._replay.images(rows)])
-        views = self._encoder.training_views(images)
-        usable_idx = torch.from_numpy(views.usable_idx)
-        clusters = torch.cat([clusters, self._replay.clusters[rows]])[usable_idx]
-        return _Labeled(images, views, clusters, usable_idx < len(stage.labels))
+    def _labeled_and_replayed(self, stage: Stage) -> LabeledViews:
+        replay = self._replay if len(stage.labels) or self._supervise_replay else None
+        return labeled_and_replayed(self._encoder, stage.labeled, self._book.of(stage.labels), replay)
 
     # Section 4.2: classifier learning ------------------------------------------------------------------------------
 
-    def _train(self, stage: int, labeled: _Labeled, unlabeled: TrunkViews) -> None:
+    def _train(self, stage: int, labeled: LabeledViews, unlabeled: TrunkViews) -> None:
         if self._features == "frozen":
             return
         support = self._encode_support(self._tuned)
@@ -284,7 +251,7 @@ class SnnDensity:
 
     # Section 4.3: support sample selection -------------------------------------------------------------------------
 
-    def _calibrate(self, labeled: _Labeled) -> None:
+    def _calibrate(self, labeled: LabeledViews) -> None:
         """How fine categories are, where the options leave it to the labeled images: each of those is known to be one.
 
         Only labels of this stage decide, the few images of R could not; unlabeled and test images have no say.
@@ -300,9 +267,15 @@ class SnnDensity:
             k_d = 2 * k
         if margin == "auto":
             margin = calibrate_margin(h, clusters, n_neighbors=k, n_closest=selection.n_closest, max_iou=selection.T)
-        self._granularity = Granularity(k, k_d, margin)
+        self._told = Granularity(k, k_d, margin)
 
-    def _support_labeled(self, labeled: _Labeled) -> None:
+    @property
+    def _granularity(self) -> Granularity:
+        if self._told is None:
+            raise IgcdError("how fine categories are is told by labeled images; the first stage must have some")
+        return self._told
+
+    def _support_labeled(self, labeled: LabeledViews) -> None:
         """S for the categories labeled now: each one's density peak and its nearest neighbors.
 
         The others keep the images they have in S; the fewer ones in R would be a poorer choice.
@@ -314,14 +287,14 @@ class SnnDensity:
         self._support_images.remove(set(clusters.tolist()))
         self._support_images.add(labeled.images, idx, clusters, pseudo_labeled=False)
 
-    def _select(self, labeled: _Labeled, n: int, select: Select) -> tuple[IntArray, Tensor]:
+    def _select(self, labeled: LabeledViews, n: int, select: Select) -> tuple[IntArray, Tensor]:
         """Up to n images of each category labeled now, best first: positions and clusters."""
         rows = labeled.is_of_stage.nonzero()[:, 0]
         clusters = labeled.clusters[rows]
         chosen = select_per_category(self._compared(labeled.views)[rows], clusters, n, select=select)
         return labeled.views.usable_idx[rows[chosen].numpy()], clusters[chosen]
 
-    def _find_novel(self, stage: Stage, labeled: _Labeled, unlabeled: TrunkViews) -> _Novel:
+    def _find_novel(self, stage: Stage, labeled: LabeledViews, unlabeled: TrunkViews) -> _Novel:
         """Density peaks of the unlabeled images that no known category explains; each opens a cluster in S."""
         selection, granularity, n_support = self._selection, self._granularity, self._support.n_per_category
         h = self._peak_space(unlabeled)
@@ -348,7 +321,7 @@ class SnnDensity:
             opens = is_novel(found.density[peaks], nearest.similarity, margin=granularity.margin)
         members = peak_members(peaks[opens], graph, n_members=n_support)
         rows, peak = members.idx[members.idx < len(h)], members.peak[members.idx < len(h)]
-        clusters = torch.tensor([self._new_cluster() for _ in range(int(opens.sum()))], dtype=torch.int64)
+        clusters = torch.tensor(self._book.open(int(opens.sum())), dtype=torch.int64)
         nearest_known = dict(zip(clusters.tolist(), nearest.category[opens].tolist(), strict=True))
         novel = _Novel(unlabeled.usable_idx[rows.numpy()], clusters[peak], nearest_known)
         self._support_images.add(stage.unlabeled, novel.idx, novel.clusters, pseudo_labeled=True)
@@ -356,11 +329,11 @@ class SnnDensity:
 
     # Section 4.4: incremental update -------------------------------------------------------------------------------
 
-    def _keep(self, stage: Stage, labeled: _Labeled, novel: _Novel) -> None:
+    def _keep(self, stage: Stage, labeled: LabeledViews, novel: _Novel) -> None:
         """S chosen anew with the trained feature; the same images, or a herd, into R; the peaks into both."""
         for cluster, nearest in novel.nearest_known.items():
             ids = tuple(stage.unlabeled.ids[i] for i in novel.idx[(novel.clusters == cluster).numpy()].tolist())
-            self._discoveries[cluster] = Discovery(cluster, stage.index, ids, nearest)
+            self._book.found[cluster] = Discovery(cluster, stage.index, ids, nearest)
         self._support_labeled(labeled)
         if self._replay_selection == "none":
             return
@@ -423,11 +396,11 @@ class SnnDensity:
 
     def clusters_of_categories(self) -> dict[int, int]:
         """For each category id of the stages so far, the cluster that stands for it."""
-        return dict(self._cluster_of)
+        return dict(self._book.cluster_of)
 
     def discoveries(self) -> list[Discovery]:
         """The categories found so far without a label, in the order they were found."""
-        return list(self._discoveries.values())
+        return list(self._book.found.values())
 
     def kept(self) -> Kept:
         """What is held of past images."""
@@ -440,56 +413,40 @@ class SnnDensity:
             bytes=replay.account().bytes + support.account().bytes,
         )
 
-    def _forget(self, clusters: set[int] | list[int]) -> None:
+    def _forget(self, clusters: Iterable[int]) -> None:
+        clusters = set(clusters)
         self._support_images.remove(clusters)
         self._replay.remove(clusters)
-        for cluster in clusters:
-            self._discoveries.pop(cluster, None)
+        self._book.drop(clusters)
 
-    def _new_cluster(self) -> int:
-        self._n_clusters += 1
-        return self._n_clusters - 1
-
-    def state_dict(self) -> tuple[dict[str, Tensor], dict[str, str]]:
+    def state_dict(self) -> State:
         """All of it as tensors and text, as safetensors stores them."""
-        tensors = {f"model.{name}": tensor for name, tensor in self._model.state_dict().items()}
-        if self._projection is not None:
-            tensors |= {"projection.mean": self._projection.mean, "projection.components": self._projection.components}
-        metadata = {
-            "cluster_of": json.dumps(sorted(self._cluster_of.items())),
-            "discoveries": json.dumps([asdict(discovery) for discovery in self.discoveries()]),
-            "n_clusters": json.dumps(self._n_clusters),
-            "granularity": json.dumps(asdict(self._granularity)),
+        method = {
+            "granularity": json.dumps(asdict(self._told) if self._told else None),
             "generator": json.dumps(self._generator.get_state().tolist()),
         }
-        stores = (self._support_images.state_dict(), self._support.state_dict(), self._replay.state_dict())
-        for part, (part_tensors, part_metadata) in zip(("support_images", "support", "replay"), stores, strict=True):
-            tensors |= {f"{part}.{name}": tensor for name, tensor in part_tensors.items()}
-            metadata |= {f"{part}.{name}": text for name, text in part_metadata.items()}
-        return tensors, metadata
+        return join(
+            {
+                "model": (self._model.state_dict(), {}),
+                "projection": (self._projection.state_dict() if self._projection else {}, {}),
+                "book": ({}, self._book.state_dict()),
+                "method": ({}, method),
+                "support_images": self._support_images.state_dict(),
+                "support": self._support.state_dict(),
+                "replay": self._replay.state_dict(),
+            }
+        )
 
     def load_state_dict(self, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
         """The inverse of `state_dict`."""
-        self._model.load_state_dict(_part(tensors, "model"))
-        projection = _part(tensors, "projection")
+        self._model.load_state_dict(part_of(tensors, "model"))
+        projection = part_of(tensors, "projection")
         self._projection = Projection(**projection) if projection else None
-        self._cluster_of = dict(json.loads(metadata["cluster_of"]))
-        self._discoveries = {
-            entry["cluster"]: Discovery(**entry | {"members": tuple(entry["members"])})
-            for entry in json.loads(metadata["discoveries"])
-        }
-        self._n_clusters = json.loads(metadata["n_clusters"])
-        self._granularity = Granularity(**json.loads(metadata["granularity"]))
-        self._generator.set_state(torch.tensor(json.loads(metadata["generator"]), dtype=torch.uint8))
-        self._support_images = ImageBuffer.from_state_dict(
-            _part(tensors, "support_images"), _part(metadata, "support_images")
-        )
-        self._support = SupportSet.from_state_dict(_part(tensors, "support"), _part(metadata, "support"))
-        self._replay = ImageBuffer.from_state_dict(_part(tensors, "replay"), _part(metadata, "replay"))
-
-
-T = TypeVar("T")
-
-
-def _part(entries: Mapping[str, T], name: str) -> dict[str, T]:
-    return {key.removeprefix(f"{name}."): value for key, value in entries.items() if key.startswith(f"{name}.")}
+        self._book = ClusterBook.from_state_dict(part_of(metadata, "book"))
+        granularity = json.loads(metadata["method.granularity"])
+        self._told = Granularity(**granularity) if granularity else None
+        self._generator.set_state(torch.tensor(json.loads(metadata["method.generator"]), dtype=torch.uint8))
+        stored = {name: (part_of(tensors, name), part_of(metadata, name)) for name in ("support_images", "replay")}
+        self._support_images = ImageBuffer.from_state_dict(*stored["support_images"])
+        self._replay = ImageBuffer.from_state_dict(*stored["replay"])
+        self._support = SupportSet.from_state_dict(part_of(tensors, "support"), part_of(metadata, "support"))

@@ -1,0 +1,252 @@
+"""The `method` section of a recipe: the options of every method, with its paper's numbers as defaults.
+
+Frozen and strict, and nothing else: `assembly` hands the options to the constructors by name. `budget` is how many
+images of the past the method may keep per category; the runner refuses more.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+
+class Section(BaseModel):
+    """Frozen and strict."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+
+
+class MethodSection(Section):
+    """What every method's section can tell."""
+
+    name: str
+
+    @property
+    def budget(self) -> int:
+        """Images kept of the past, per category."""
+        return 0
+
+    def options(self) -> dict[str, Any]:
+        """What the constructor of the method takes by name."""
+        return {name: getattr(self, name) for name in type(self).model_fields if name != "name"}
+
+
+AS_RELEASED: dict[str, Any] = {
+    "tau_u": 1.0,
+    "tau_c": 0.07,
+    "T": 1.0,
+    "graph": "joint",
+    "known": "none",
+    "n_support": 3,
+    "support_selection": "random",
+}
+"""What the authors' released code does differently, but for its faults: no redundant peaks are removed, every unlabeled
+peak opens a category, three support images drawn at random. Its training differs, too: TRAINED_AS_RELEASED."""
+
+TRAINED_AS_RELEASED: dict[str, Any] = {"epochs": 200, "learning_rate": 0.03, "weight_decay": 5e-5, "batch_size": 512}
+
+
+class SnnDensitySection(MethodSection):
+    """The paper's method, with the paper's numbers where it gives them. docs/methods/snn_density.md."""
+
+    name: Literal["snn_density"] = "snn_density"
+    variant: Literal["paper", "as_released"] = "paper"
+    """as_released: defaults as in the authors' code; what is set here still counts."""
+    features: Literal["tuned", "frozen", "dual"] = "tuned"
+    lambda_rep: float = Field(default=0.35, ge=0, le=1)
+    lambda_cls: float = Field(default=0.35, ge=0, le=1)
+    epsilon: float = Field(default=2.0, ge=0)
+    tau: float = Field(default=0.1, gt=0)
+    tau_u: float = Field(default=0.07, gt=0)
+    tau_c: float = Field(default=0.1, gt=0)
+    target_tau_start: float = Field(default=0.07, gt=0)
+    target_tau_end: float = Field(default=0.04, gt=0)
+    n_warmup_epochs: int = Field(default=30, ge=0)
+    contrast: Literal["views", "printed"] = "views"
+    K: Annotated[int, Field(ge=1)] | Literal["auto"] = 10
+    K_d: int = Field(default=20, ge=1)
+    T: float = Field(default=0.6, gt=0, le=1)
+    margin: float | Literal["auto"] = 0.03
+    n_closest: int = Field(default=5, ge=1)
+    graph: Literal["unlabeled", "joint"] = "unlabeled"
+    known: Literal["rule", "none"] = "rule"
+    n_support: int = Field(default=5, ge=1)
+    n_replay: int = Field(default=3, ge=1)
+    support_selection: Literal["density", "random"] = "density"
+    replay_selection: Literal["density", "herding", "none"] = "density"
+    supervise_replay: bool = True
+    frozen_weight: float = Field(default=0.5, gt=0, lt=1)
+    n_components: int = Field(default=128, ge=1)
+
+    @property
+    def budget(self) -> int:
+        """Images in S and R per category."""
+        return self.n_support + (self.n_replay if self.replay_selection != "none" else 0)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _defaults_of_variant(cls, values: Any) -> Any:  # noqa: ANN401 - whatever the recipe holds
+        if isinstance(values, dict) and values.get("variant") == "as_released":
+            return AS_RELEASED | values
+        return values
+
+
+class FrozenSnnSection(SnnDensitySection):
+    """A floor: the paper's classifier and selection on the pretrained feature, nothing is trained."""
+
+    name: Literal["frozen_snn"] = "frozen_snn"  # type: ignore[assignment]
+    features: Literal["frozen"] = "frozen"
+
+
+class SimGcdSection(MethodSection):
+    """SimGCD, rerun on each stage's data. docs/methods/simgcd.md."""
+
+    name: Literal["simgcd"] = "simgcd"
+    labeled_weight: float = Field(default=0.35, ge=0, le=1)
+    epsilon: float = Field(default=1.0, ge=0)
+    tau: float = Field(default=0.1, gt=0)
+    tau_u: float = Field(default=1.0, gt=0)
+    tau_c: float = Field(default=0.07, gt=0)
+    target_tau_start: float = Field(default=0.07, gt=0)
+    target_tau_end: float = Field(default=0.04, gt=0)
+    n_warmup_epochs: int = Field(default=30, ge=0)
+
+
+class SimGcdIcarlSection(SimGcdSection):
+    """SimGCD with a memory chosen by herding and the nearest mean of exemplars. docs/methods/simgcd_icarl.md."""
+
+    name: Literal["simgcd_icarl"] = "simgcd_icarl"  # type: ignore[assignment]
+    n_replay: int = Field(default=8, ge=1)
+
+    @property
+    def budget(self) -> int:
+        """Images in the memory per category."""
+        return self.n_replay
+
+
+class SupervisedSection(MethodSection):
+    """The upper bound: all data of all stages so far with true labels. docs/methods/supervised.md."""
+
+    name: Literal["supervised"] = "supervised"
+    labeled_weight: float = Field(default=0.35, ge=0, le=1)
+    tau: float = Field(default=0.1, gt=0)
+    tau_u: float = Field(default=1.0, gt=0)
+    tau_c: float = Field(default=0.07, gt=0)
+
+
+class FrostSection(MethodSection):
+    """FRoST, its second phase repeated per stage; statistics instead of images. docs/methods/frost.md."""
+
+    name: Literal["frost"] = "frost"
+    n_ranked: int = Field(default=5, ge=1)
+    n_drawn: int = Field(default=2, ge=1)
+    pseudo_label_weight: float = Field(default=0.01, ge=0)
+    distillation_weight: float = Field(default=10.0, ge=0)
+
+
+class GmSection(MethodSection):
+    """Grow and Merge; its constants are ours, its authors published no code. docs/methods/gm.md."""
+
+    name: Literal["gm"] = "gm"
+    n_replay: int = Field(default=8, ge=1)
+    n_ranked: int = Field(default=5, ge=1)
+    novelty_quantile: float = Field(default=0.05, gt=0, lt=1)
+    distillation_weight: float = Field(default=1.0, ge=0)
+    momentum: float = Field(default=0.9, ge=0, lt=1)
+
+    @property
+    def budget(self) -> int:
+        """Exemplars per category."""
+        return self.n_replay
+
+
+class GcdSection(MethodSection):
+    """GCD: contrastive fine-tuning, then semi-supervised k-means. docs/methods/gcd.md."""
+
+    name: Literal["gcd"] = "gcd"
+    labeled_weight: float = Field(default=0.35, ge=0, le=1)
+    tau_u: float = Field(default=1.0, gt=0)
+    tau_c: float = Field(default=0.07, gt=0)
+    n_starts: int = Field(default=10, ge=1)
+    n_replay: int = Field(default=8, ge=1)
+
+    @property
+    def budget(self) -> int:
+        """Images kept per category, clamped in later k-means."""
+        return self.n_replay
+
+
+class OrcaSection(MethodSection):
+    """ORCA: an adaptive negative margin and pairs of nearest neighbors. docs/methods/orca.md."""
+
+    name: Literal["orca"] = "orca"
+    scale: float = Field(default=10.0, gt=0)
+    max_margin: float = Field(default=0.5, ge=0, le=1)
+    entropy_weight: float = Field(default=1.0, ge=0)
+    weight_decay: float = Field(default=5e-4, ge=0)
+
+
+class HappySection(MethodSection):
+    """Happy: grouped entropy and hardness-aware replay of features. docs/methods/happy.md."""
+
+    name: Literal["happy"] = "happy"
+    labeled_weight: float = Field(default=0.35, ge=0, le=1)
+    tau: float = Field(default=0.1, gt=0)
+    target_tau: float = Field(default=0.05, gt=0)
+    tau_u: float = Field(default=1.0, gt=0)
+    tau_c: float = Field(default=0.07, gt=0)
+    hardness_tau: float = Field(default=0.1, gt=0)
+    later_learning_rate: float = Field(default=0.01, gt=0)
+
+
+class DensityGaussianSection(MethodSection):
+    """A Gaussian per category with a shared, shrunk covariance, seeded by density peaks; statistics only."""
+
+    name: Literal["density_gaussian"] = "density_gaussian"
+    tail: Literal["frozen", "tuned", "dual"] = "frozen"
+    """tuned: fine-tuned once at stage 0, then frozen."""
+    n_components: int = Field(default=256, ge=1)
+    shrinkage: Annotated[float, Field(ge=0, le=1)] | Literal["auto"] = "auto"
+    n_rounds: int = Field(default=5, ge=0)
+    K: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
+    margin: float | Literal["auto"] = "auto"
+    T: float = Field(default=0.6, gt=0, le=1)
+    n_closest: int = Field(default=5, ge=1)
+
+
+class KMeansSection(MethodSection):
+    """A floor: semi-supervised k-means on the pretrained feature, only the centers are kept."""
+
+    name: Literal["kmeans"] = "kmeans"
+    n_starts: int = Field(default=10, ge=1)
+
+
+AnyMethodSection = Annotated[
+    SnnDensitySection
+    | FrozenSnnSection
+    | SimGcdSection
+    | SimGcdIcarlSection
+    | SupervisedSection
+    | FrostSection
+    | GmSection
+    | GcdSection
+    | OrcaSection
+    | HappySection
+    | DensityGaussianSection
+    | KMeansSection,
+    Field(discriminator="name"),
+]
+
+METHODS = {
+    "snn_density": "the paper's: soft nearest neighbors, density-selected support, replay",
+    "simgcd": "a parametric classifier that teaches itself across views, rerun at each stage",
+    "simgcd_icarl": "SimGCD with a herded memory and the nearest mean of exemplars",
+    "frost": "feature replay and distillation, new categories by rank statistics",
+    "gm": "Grow and Merge: a static and a dynamic branch",
+    "gcd": "contrastive fine-tuning, then semi-supervised k-means",
+    "orca": "an uncertainty-adaptive margin and pairs of nearest neighbors",
+    "happy": "grouped entropy and hardness-aware replay of features",
+    "density_gaussian": "one frozen encoder, a Gaussian per category, novel ones seeded by density peaks",
+    "frozen_snn": "a floor: the paper's classifier on the pretrained feature",
+    "kmeans": "a floor: semi-supervised k-means on the pretrained feature",
+    "supervised": "the upper bound: all data so far with true labels",
+}
