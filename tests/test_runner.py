@@ -111,6 +111,22 @@ def test_a_killed_run_ends_with_the_same_predictions(recipe, tmp_path):
     assert (out / "predictions.csv").read_bytes() == (tmp_path / "whole" / "predictions.csv").read_bytes()
 
 
+def test_two_processes_learn_together_and_one_writes(recipe, tmp_path, capsys):
+    """Every batch is shared; what is written is written once, and a folder in use is refused in one sentence."""
+    two = ["devices=2", "accelerator=cpu"]
+    assert start(recipe, tmp_path / "two", *two).wait() == 0
+    results = json.loads((tmp_path / "two" / "results.json").read_text())
+    events = [json.loads(line)["event"] for line in (tmp_path / "two" / "events.jsonl").read_text().splitlines()]
+    assert events.count("epoch") == 4 and events.count("scores") == 2
+    run_recipe(str(recipe), [], tmp_path / "one", resume=False, as_json=True)
+    alone = json.loads(capsys.readouterr().out)
+    assert abs(results["M_d"] - alone["M_d"]) < 10  # other negatives in the contrastive losses, the same method
+    again = start(recipe, tmp_path / "two", *two)
+    assert again.wait() == 1
+    said = again.stderr.read().decode()
+    assert "continue it with --resume" in said and "Traceback" not in said
+
+
 def test_a_run_from_a_split_file_and_files_then_predict(tmp_path, capsys):
     """What `igcd build` wrote, `igcd run` reads; what `igcd run` learned, `igcd predict` uses."""
     digits = load_source("digits")
@@ -180,6 +196,8 @@ def test_a_folder_of_another_run_is_refused(recipe, tmp_path, capsys):
     (tmp_path / "mine" / "thesis.tex").write_text("precious")
     with pytest.raises(IgcdError, match="not empty"):
         run_recipe(str(recipe), [], tmp_path / "mine", resume=False, as_json=True)
+    with pytest.raises(IgcdError, match="is a file, not a folder"):
+        run_recipe(str(recipe), [], tmp_path / "mine" / "thesis.tex", resume=False, as_json=True)
 
 
 @pytest.mark.parametrize(

@@ -33,9 +33,11 @@ from igcd.streams.inat_igcd import (
     split_by_place_and_year,
     taxa_of,
 )
+from igcd.streams.revealed import RevealedStream
 from igcd.streams.split import Split, read_split
 from igcd.streams.stream import SplitStream
 from igcd.training import Checkpoint, EpochReport, Optimization
+from igcd.types import Stream
 
 Resize = Callable[[ImageSet], ImageSet]
 
@@ -241,6 +243,11 @@ def _optimization(config: OptimizationConfig) -> Optimization:
         weight_decay=config.weight_decay,
         batch_size=config.batch_size,
     )
+
+
+def stream_of(recipe: Recipe, built: BuiltStream) -> Stream:
+    """The stream as the method of a recipe may see it: all of it, told, for the upper bound."""
+    return RevealedStream(built.stream) if recipe.method.name == "supervised" else built.stream
 
 
 def count_novel_categories(split: Split) -> list[int]:

@@ -74,6 +74,8 @@ class SnnDensitySection(MethodSection):
     support_selection: Literal["density", "random"] = "density"
     replay_selection: Literal["density", "herding", "none"] = "density"
     supervise_replay: bool = True
+    n_learned: int = Field(default=0, ge=0)
+    novel_support: Literal["peak", "claimed"] = "peak"
     frozen_weight: float = Field(default=0.5, gt=0, lt=1)
     n_components: int = Field(default=128, ge=1)
 
@@ -109,6 +111,8 @@ class SimGcdSection(MethodSection):
     target_tau_start: float = Field(default=0.07, gt=0)
     target_tau_end: float = Field(default=0.04, gt=0)
     n_warmup_epochs: int = Field(default=30, ge=0)
+    prototype_start: Literal["centers", "random"] = "centers"
+    """Where new prototypes start: at centers of images, or in random directions as in SimGCD's own code."""
 
 
 class SimGcdIcarlSection(SimGcdSection):
@@ -137,21 +141,31 @@ class FrostSection(MethodSection):
     """FRoST, its second phase repeated per stage; statistics instead of images. docs/methods/frost.md."""
 
     name: Literal["frost"] = "frost"
+    labeled_weight: float = Field(default=0.35, ge=0, le=1)
+    tau: float = Field(default=0.1, gt=0)
+    tau_u: float = Field(default=1.0, gt=0)
+    tau_c: float = Field(default=0.07, gt=0)
     n_ranked: int = Field(default=5, ge=1)
     n_drawn: int = Field(default=2, ge=1)
     pseudo_label_weight: float = Field(default=0.01, ge=0)
     distillation_weight: float = Field(default=10.0, ge=0)
+    prototype_start: Literal["centers", "random"] = "centers"
 
 
 class GmSection(MethodSection):
     """Grow and Merge; its constants are ours, its authors published no code. docs/methods/gm.md."""
 
     name: Literal["gm"] = "gm"
+    labeled_weight: float = Field(default=0.35, ge=0, le=1)
+    tau: float = Field(default=0.1, gt=0)
+    tau_u: float = Field(default=1.0, gt=0)
+    tau_c: float = Field(default=0.07, gt=0)
     n_replay: int = Field(default=8, ge=1)
     n_ranked: int = Field(default=5, ge=1)
     novelty_quantile: float = Field(default=0.05, gt=0, lt=1)
     distillation_weight: float = Field(default=1.0, ge=0)
     momentum: float = Field(default=0.9, ge=0, lt=1)
+    prototype_start: Literal["centers", "random"] = "centers"
 
     @property
     def budget(self) -> int:
@@ -163,11 +177,14 @@ class GcdSection(MethodSection):
     """GCD: contrastive fine-tuning, then semi-supervised k-means. docs/methods/gcd.md."""
 
     name: Literal["gcd"] = "gcd"
+    features: Literal["tuned", "frozen", "dual"] = "tuned"
     labeled_weight: float = Field(default=0.35, ge=0, le=1)
     tau_u: float = Field(default=1.0, gt=0)
     tau_c: float = Field(default=0.07, gt=0)
     n_starts: int = Field(default=10, ge=1)
     n_replay: int = Field(default=8, ge=1)
+    frozen_weight: float = Field(default=0.5, gt=0, lt=1)
+    n_components: int = Field(default=128, ge=1)
 
     @property
     def budget(self) -> int:
@@ -183,6 +200,8 @@ class OrcaSection(MethodSection):
     max_margin: float = Field(default=0.5, ge=0, le=1)
     entropy_weight: float = Field(default=1.0, ge=0)
     weight_decay: float = Field(default=5e-4, ge=0)
+    prototype_start: Literal["centers", "random"] = "centers"
+    """Where new prototypes start: at centers of images, or in random directions."""
 
 
 class HappySection(MethodSection):
@@ -194,23 +213,31 @@ class HappySection(MethodSection):
     target_tau: float = Field(default=0.05, gt=0)
     tau_u: float = Field(default=1.0, gt=0)
     tau_c: float = Field(default=0.07, gt=0)
+    entropy_weight: float = Field(default=1.0, ge=0)
+    replay_weight: float = Field(default=1.0, ge=0)
+    distillation_weight: float = Field(default=1.0, ge=0)
     hardness_tau: float = Field(default=0.1, gt=0)
     later_learning_rate: float = Field(default=0.01, gt=0)
+    prototype_start: Literal["centers", "random"] = "centers"
 
 
 class DensityGaussianSection(MethodSection):
     """A Gaussian per category with a shared, shrunk covariance, seeded by density peaks; statistics only."""
 
     name: Literal["density_gaussian"] = "density_gaussian"
-    tail: Literal["frozen", "tuned", "dual"] = "frozen"
-    """tuned: fine-tuned once at stage 0, then frozen."""
+    features: Literal["frozen", "tuned", "dual"] = "frozen"
+    """tuned, dual: the tail is fine-tuned once at stage 0, then nothing is trained any more."""
     n_components: int = Field(default=256, ge=1)
+    frozen_weight: float = Field(default=0.5, gt=0, lt=1)
     shrinkage: Annotated[float, Field(ge=0, le=1)] | Literal["auto"] = "auto"
     n_rounds: int = Field(default=5, ge=0)
     K: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
-    margin: float | Literal["auto"] = "auto"
+    margin: float = 0.0
     T: float = Field(default=0.6, gt=0, le=1)
-    n_closest: int = Field(default=5, ge=1)
+    labeled_weight: float = Field(default=0.35, ge=0, le=1)
+    tau: float = Field(default=0.1, gt=0)
+    tau_u: float = Field(default=1.0, gt=0)
+    tau_c: float = Field(default=0.07, gt=0)
 
 
 class KMeansSection(MethodSection):

@@ -78,12 +78,14 @@ def run(
     quarantine: Quarantine,
     budget: int | None = None,
     watch: Watch = Watch(),  # noqa: B008 - frozen
+    meet: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
     """Runs a method over a stream and records everything below `out`; goes on where an earlier run was stopped.
 
     Each stage leaves its predictions and the state of the method behind, in that order, so that a run that is killed
     redoes at most one epoch of training and one evaluation. A method that keeps more than `budget` images of the past
-    per category is stopped. Returns what `results.json` holds.
+    per category is stopped. Where several processes learn together, this is the one that writes, the others `follow`,
+    and all `meet` before and after each stage. Returns what `results.json` holds.
     """
     checkpoint = EpochCheckpoint(out / "model" / "epoch.safetensors")
     events = EventLog(out / "events.jsonl")
@@ -94,6 +96,7 @@ def run(
 
     method = make_method(checkpoint, after_epoch)
     n_done = _load_method(method, out / "model" / "model.safetensors")
+    meet()
     examples: dict[str, list[str]] = {}
     for stage, truth in stream:
         if stage.index < n_done:
@@ -137,7 +140,27 @@ def run(
         scores = scorecard(_all_predictions(out, stage.index + 1)).to_json()["stages"][-1]
         events.add("scores", **scores)
         watch.on_stage_end(record | scores)
+        meet()
     return _finish(stream, out, config, quarantine)
+
+
+def follow(
+    stream: Stream,
+    make_method: Callable[[Checkpoint, Callable[[EpochReport], None]], Method],
+    out: Path,
+    *,
+    meet: Callable[[], None],
+) -> None:
+    """What the other processes of a run do that several share: learn their part of every batch, and write nothing."""
+    checkpoint = EpochCheckpoint(out / "model" / "epoch.safetensors")
+    method = make_method(checkpoint, lambda _report: None)
+    n_done = _load_method(method, out / "model" / "model.safetensors")
+    meet()
+    for stage, _ in stream:
+        if stage.index >= n_done:
+            checkpoint.stage = stage.index
+            method.learn(stage)
+            meet()
 
 
 def check_budget(method: Method, budget: int | None) -> None:
@@ -186,6 +209,8 @@ def check_folder(out: Path, config: dict[str, Any], *, resume: bool) -> bool:
     A folder that holds a run of another config is refused; one of the same config needs `resume`.
     """
     path = out / "config.json"
+    if out.exists() and not out.is_dir():
+        raise IgcdError(f"{out} is a file, not a folder; give --out a new folder")
     if not path.is_file():
         if out.is_dir() and any(out.iterdir()):
             raise IgcdError(f"{out} is not empty and not the output of a run; give --out a new folder")

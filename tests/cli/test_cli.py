@@ -182,3 +182,10 @@ def test_an_error_is_one_sentence(arguments, words, tmp_path):
 
 def test_shell_completion_is_there():
     assert "COMPLETE=complete_bash" in igcd("--show-completion", "bash").stdout
+
+
+def test_a_reader_that_has_seen_enough_is_no_error():
+    listing = subprocess.Popen([sys.executable, "-m", "igcd", "ls"], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert listing.stdout is not None and listing.stderr is not None
+    listing.stdout.close()
+    assert listing.stderr.read() == b"" and listing.wait() == 0

@@ -82,6 +82,12 @@ def test_packed_files_are_read_as_downloaded(train_file: Path, packed: str):
         read_inat2021(cut_short)
 
 
+def test_a_byte_order_mark_is_no_part_of_the_file(train_file: Path, tmp_path: Path):
+    marked = tmp_path / "marked.json"
+    marked.write_bytes(b"\xef\xbb\xbf" + train_file.read_bytes())
+    assert read_inat2021(marked).image_ids == read_inat2021(train_file).image_ids
+
+
 def test_nan_is_a_missing_coordinate(tmp_path: Path):
     """The files of iNat2021 hold NaN, which is no JSON, where a place is not known."""
     document = annotations([(0, "2015-01-01", (float("nan"), float("nan"))), (0, "2015-01-01", (1.0, 2.0))], "train")

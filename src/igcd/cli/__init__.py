@@ -3,6 +3,7 @@
 import errno
 import io
 import json
+import os
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -44,7 +45,7 @@ def main() -> None:
     except KeyboardInterrupt:
         fail("interrupted", code=130)
     except BrokenPipeError:  # the reader of our output, `head` for one, has seen enough
-        sys.stderr.close()
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
         if error.errno == errno.ENOSPC:
             fail("the disk is full; free some space, or write elsewhere with --out")

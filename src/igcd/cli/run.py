@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from lightning_fabric import Fabric
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
@@ -16,14 +17,16 @@ from igcd.assembly import (
     count_novel_categories,
     method_maker,
     resize_with,
+    stream_of,
 )
 from igcd.cli.console import console as make_console
 from igcd.cli.tensorboard import TensorBoardWriter
 from igcd.config import Recipe, read_recipe
 from igcd.data.quarantine import Quarantine
+from igcd.errors import IgcdError
 from igcd.records import read_json, write_bytes, write_json
 from igcd.report.page import write_report
-from igcd.runner import Watch, check_folder, run
+from igcd.runner import Watch, check_folder, follow, run
 from igcd.streams.split import write_split
 from igcd.training import EpochReport
 
@@ -34,8 +37,17 @@ def run_recipe(
     """Runs a recipe into a folder, or goes on with a run that was stopped."""
     recipe = read_recipe(name, overrides)
     config = recipe.model_dump(mode="json")
-    is_complete = check_folder(out, config, resume=resume)
-    results = read_json(out / "results.json") if is_complete else _run(recipe, config, out, tensorboard)
+    fabric = build_fabric(recipe)  # first of all: with several devices it starts this very command once for each
+    if not fabric.is_global_zero:
+        if fabric.broadcast(False):
+            _follow(recipe, fabric, out)
+        return
+    is_complete = True
+    try:
+        is_complete = check_folder(out, config, resume=resume)
+    finally:
+        fabric.broadcast(not is_complete)  # whether there is something to learn together
+    results = read_json(out / "results.json") if is_complete else _run(recipe, config, fabric, out, tensorboard)
     if as_json:
         print(json.dumps(results, indent=2))
         return
@@ -47,7 +59,7 @@ def run_recipe(
     console.print(f"results in {out}, report in {write_report(out)}", markup=False, soft_wrap=True)
 
 
-def _run(recipe: Recipe, config: dict[str, Any], out: Path, tensorboard: bool) -> dict[str, Any]:
+def _run(recipe: Recipe, config: dict[str, Any], fabric: Fabric, out: Path, tensorboard: bool) -> dict[str, Any]:
     built = build_stream(recipe.stream, recipe.seed, resize_with(recipe.encoder))
     quarantine = Quarantine(limit=recipe.max_broken)
     with Progress(
@@ -68,8 +80,8 @@ def _run(recipe: Recipe, config: dict[str, Any], out: Path, tensorboard: bool) -
         for name, text in built.tables.items():
             write_bytes(out / name, text.encode())
         return run(
-            built.stream,
-            method_maker(recipe, encoder, build_fabric(recipe), count_novel_categories(built.split)),
+            stream_of(recipe, built),
+            method_maker(recipe, encoder, fabric, count_novel_categories(built.split)),
             out,
             config=config,
             quarantine=quarantine,
@@ -79,7 +91,20 @@ def _run(recipe: Recipe, config: dict[str, Any], out: Path, tensorboard: bool) -
                 on_stage_start=bars.on_stage_start,
                 on_stage_end=lambda record: [watcher.on_stage_end(record) for watcher in watchers],
             ),
+            meet=fabric.barrier,
         )
+
+
+def _follow(recipe: Recipe, fabric: Fabric, out: Path) -> None:
+    """Learns together with the process that writes. What is wrong with the folder or the images, that one says."""
+    built = build_stream(recipe.stream, recipe.seed, resize_with(recipe.encoder))
+    encoder = build_encoder(recipe.encoder, quarantine=Quarantine(limit=recipe.max_broken))
+    make_method = method_maker(recipe, encoder, fabric, count_novel_categories(built.split))
+    try:
+        follow(stream_of(recipe, built), make_method, out, meet=fabric.barrier)
+    except RuntimeError as error:  # so a lost connection shows
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise IgcdError(f"another process of this run has stopped, or this one failed: {reason}") from error
 
 
 class _Bars:

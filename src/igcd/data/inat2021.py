@@ -52,7 +52,7 @@ def read_inat2021(
 def read_annotations(path: Path, *, is_test: bool, on_progress: Progress | None = None) -> Observations:
     """The observations of one annotation file, `.json`, `.json.gz` or `.json.tar.gz`, read as a stream."""
     with _opened(path) as stream:
-        records = JsonRecords(io.TextIOWrapper(stream, encoding="utf-8"), str(path), LAYOUT).sections()
+        records = JsonRecords(io.TextIOWrapper(stream, encoding="utf-8-sig"), str(path), LAYOUT).sections()
         return _observations(records, path.name, is_test=is_test, on_progress=on_progress)
 
 

@@ -14,11 +14,13 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from igcd.data.images import Concatenation
 from igcd.encoders.encoder import encode
 from igcd.encoders.trunk_cache import TrunkViews
 from igcd.errors import IgcdError
 from igcd.functional import losses
 from igcd.functional.density import choose_n_neighbors, find_density_peaks, peak_members
+from igcd.functional.grouping import rank_within_group
 from igcd.functional.herding import herding
 from igcd.functional.neighbors import neighbor_graph
 from igcd.functional.novelty import Projection, calibrate_margin, fit_projection, is_novel, match_known
@@ -114,6 +116,8 @@ class SnnDensity:
         support_selection: Literal["density", "random"] = "density",
         replay_selection: Literal["density", "herding", "none"] = "density",
         supervise_replay: bool = True,
+        n_learned: int = 0,
+        novel_support: Literal["peak", "claimed"] = "peak",
         frozen_weight: float = 0.5,
         n_components: int = 128,
     ) -> None:
@@ -121,7 +125,7 @@ class SnnDensity:
         self._first_stage, self._later_stages = first_stage, later_stages
         self._features, self._objective, self._selection = features, objective, selection
         self._support_selection, self._replay_selection = support_selection, replay_selection
-        self._supervise_replay = supervise_replay
+        self._supervise_replay, self._n_learned, self._novel_support = supervise_replay, n_learned, novel_support
         self._frozen_weight, self._n_components = frozen_weight, n_components
         self._generator = torch.Generator().manual_seed(surroundings.seed)
 
@@ -147,13 +151,15 @@ class SnnDensity:
         self._support_labeled(labeled)
         novel = self._find_novel(stage, labeled, unlabeled)
 
-        self._train(stage.index, labeled, unlabeled)
+        self._train(stage.index, self._with_pseudo_labeled(stage, labeled, novel), unlabeled)
 
         if self._features == "tuned":  # the space has moved: its peaks are found anew
-            self._forget(list(novel.nearest_known))
+            self._forget(novel.nearest_known)
             self._calibrate(labeled)
             self._support_labeled(labeled)
             novel = self._find_novel(stage, labeled, unlabeled)
+        elif self._novel_support == "claimed":
+            novel = self._choose_among_claimed(stage, unlabeled, novel)
         self._keep(stage, labeled, novel)
         self._support = self._encode_support(self._compared)
 
@@ -166,6 +172,15 @@ class SnnDensity:
     def _labeled_and_replayed(self, stage: Stage) -> LabeledViews:
         replay = self._replay if len(stage.labels) or self._supervise_replay else None
         return labeled_and_replayed(self._encoder, stage.labeled, self._book.of(stage.labels), replay)
+
+    def _with_pseudo_labeled(self, stage: Stage, labeled: LabeledViews, novel: _Novel) -> LabeledViews:
+        """The images closest to each novel peak join the labeled ones under its pseudo-label, if so wanted."""
+        rows = rank_within_group(novel.clusters) < self._n_learned
+        if not rows.any():
+            return labeled
+        usable = labeled.images.take(labeled.views.usable_idx)
+        images = Concatenation([usable, stage.unlabeled.take(novel.idx[rows.numpy()])])
+        return labeled_and_replayed(self._encoder, images, torch.cat([labeled.clusters, novel.clusters[rows]]), None)
 
     # Section 4.2: classifier learning ------------------------------------------------------------------------------
 
@@ -319,7 +334,7 @@ class SnnDensity:
         opens = torch.ones(len(peaks), dtype=torch.bool)
         if selection.known == "rule":
             opens = is_novel(found.density[peaks], nearest.similarity, margin=granularity.margin)
-        members = peak_members(peaks[opens], graph, n_members=n_support)
+        members = peak_members(peaks[opens], graph, n_members=max(n_support, self._n_learned))
         rows, peak = members.idx[members.idx < len(h)], members.peak[members.idx < len(h)]
         clusters = torch.tensor(self._book.open(int(opens.sum())), dtype=torch.int64)
         nearest_known = dict(zip(clusters.tolist(), nearest.category[opens].tolist(), strict=True))
@@ -327,13 +342,33 @@ class SnnDensity:
         self._support_images.add(stage.unlabeled, novel.idx, novel.clusters, pseudo_labeled=True)
         return novel
 
+    def _choose_among_claimed(self, stage: Stage, unlabeled: TrunkViews, novel: _Novel) -> _Novel:
+        """S for each novel category chosen anew among the unlabeled images that the trained classifier gives to it.
+
+        They are chosen as those of a labeled category are. A category that claims no image keeps its peak.
+        """
+        self._support = self._encode_support(self._compared)
+        compared = self._compared(unlabeled)
+        claimed_by, _ = self._support.predict(compared, tau=self._objective.tau)
+        rows = torch.isin(claimed_by, torch.tensor(sorted(novel.nearest_known), dtype=torch.int64)).nonzero()[:, 0]
+        select: Select = partial(select_by_density, n_neighbors=self._granularity.K)
+        chosen = select_per_category(compared[rows], claimed_by[rows], self._support.n_per_category, select=select)
+        rows = rows[chosen]
+        without = ~torch.isin(novel.clusters, claimed_by[rows])
+        idx = np.concatenate([unlabeled.usable_idx[rows.numpy()], novel.idx[without.numpy()]])
+        clusters = torch.cat([claimed_by[rows], novel.clusters[without]])
+        self._support_images.remove(novel.nearest_known)
+        self._support_images.add(stage.unlabeled, idx, clusters, pseudo_labeled=True)
+        return _Novel(idx, clusters, novel.nearest_known)
+
     # Section 4.4: incremental update -------------------------------------------------------------------------------
 
     def _keep(self, stage: Stage, labeled: LabeledViews, novel: _Novel) -> None:
         """S chosen anew with the trained feature; the same images, or a herd, into R; the peaks into both."""
         for cluster, nearest in novel.nearest_known.items():
-            ids = tuple(stage.unlabeled.ids[i] for i in novel.idx[(novel.clusters == cluster).numpy()].tolist())
-            self._book.found[cluster] = Discovery(cluster, stage.index, ids, nearest)
+            ids = [stage.unlabeled.ids[i] for i in novel.idx[(novel.clusters == cluster).numpy()].tolist()]
+            members = tuple(ids[: self._support.n_per_category])
+            self._book.found[cluster] = Discovery(cluster, stage.index, members, nearest)
         self._support_labeled(labeled)
         if self._replay_selection == "none":
             return
