@@ -9,7 +9,7 @@ SRC = Path(__file__).parents[1] / "src" / "igcd"
 
 ORDER = ["types", "errors", "records", "tensor_files", "functional", "memory", "discoverer", "data", "streams"]
 ORDER += ["encoders", "training", "methods", "metrics", "report", "method_sections", "config", "assembly", "runner"]
-ORDER += ["workspace", "cli"]
+ORDER += ["comparison", "workspace", "review", "cli"]
 
 
 def layer_of(path: Path) -> str:

@@ -1,0 +1,809 @@
+"""Category discovery on any embeddings, as a scikit-learn estimator: recognise what is known, find what is new, go on.
+
+`CategoryLedger` keeps ids and names, `CategoryDiscoverer` the features. The maths is in `functional`, the few features
+that are remembered of each category are in a `SupportSet` of `memory`.
+"""
+# ruff: noqa: N803 - X is what scikit-learn calls the features
+
+import hashlib
+import json
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, Self, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import torch
+from sklearn.base import (  # type: ignore[import-untyped]
+    BaseEstimator,
+    ClassifierMixin,
+    ClassNamePrefixFeaturesOutMixin,
+    TransformerMixin,
+)
+from sklearn.utils import Tags  # type: ignore[import-untyped]
+from sklearn.utils.validation import check_is_fitted, validate_data  # type: ignore[import-untyped]
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from igcd.errors import IgcdError
+from igcd.functional.assignment import contingency, match
+from igcd.functional.density import choose_n_neighbors, find_density_peaks, peak_members
+from igcd.functional.grouping import distinct, rank_within_group
+from igcd.functional.neighbors import Neighbors, neighbor_graph
+from igcd.functional.novelty import KnownMatch, calibrate_margin, fit_projection, is_novel, match_known
+from igcd.functional.selection import herding, select_per_category
+from igcd.memory.category_ledger import CategoryLedger, DiscovererError, Label, label_kind
+from igcd.memory.support_set import SupportSet
+from igcd.types import UNLABELED, BoolArray, IntArray
+
+DEFAULT_K = 10
+"""The paper's K, taken where too few rows are labeled to tell."""
+DEFAULT_MARGIN = 0.03
+"""Taken where too few rows are labeled to tell; from first experiments on image features."""
+MAX_K = 40
+"""The largest K that `auto` tries."""
+MIN_LABELED = 5
+"""A category with fewer labeled rows does not help to calibrate K, the margin and the threshold for unsure."""
+UNSURE_SHARE = 0.02
+"""The share of labeled rows that `unsure="auto"` would be unsure of, each compared with the others of its category."""
+MAX_REJECTED = 100
+"""Of so many rejected categories the features are remembered; the oldest are forgotten first."""
+STATE_VERSION = 1
+_ROWS_AT_A_TIME = 1024
+
+
+@dataclass(frozen=True)
+class Discovery:
+    """How a category was found. Rows are positions in the X of the call that found it."""
+
+    id: int
+    batch: int  # 0 for fit, 1 for the first partial_fit after it ...
+    peak: int  # the row at the density peak
+    members: tuple[int, ...]  # the peak and its nearest rows, most similar first
+    density: float
+    nearest_id: int | None  # the category most like it when it was found; None if there was none
+    similarity: float | None  # of the peak to that category
+
+
+@dataclass(frozen=True)
+class Support:
+    """What the classifier compares with, row by row: column j of `transform` is the similarity to row j."""
+
+    features: npt.NDArray[Any]  # (s, c) centered, reduced, of length 1
+    categories: npt.NDArray[Any]  # (s,) labels
+    keys: tuple[str, ...]  # digests of the rows' content, see `CategoryDiscoverer.row_keys`
+    is_pseudo: BoolArray  # (s,) whether the category of the row is a guess
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """The distinct rows of one call, in an order that depends on their content alone."""
+
+    keys: npt.NDArray[np.str_]  # (u,) rising
+    first_rows: IntArray  # (u,) where in X each stands first
+    h: Tensor  # (u, c) features as they are compared
+    ids: Tensor  # (u,) category, −1 where unlabeled
+
+
+class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Recognises labeled categories in embeddings and finds the ones nobody labeled, however many there are.
+
+    A row belongs to the category whose few support rows it is most similar to (a soft nearest neighbor classifier).
+    Density peaks of the unlabeled rows that no known category explains become new categories. `partial_fit` goes on
+    with a later batch: it recognises, extends and opens categories, and never renumbers one.
+
+    Parameters
+    ----------
+    n_neighbors: K, the neighbors that make the density. "auto": the K at which the labeled categories come out as one
+        density peak each.
+    margin: how much denser than similar to a known category a peak must be to be new. "auto": told by the labeled
+        rows, each category hidden in turn.
+    n_support: rows per category that the classifier compares with.
+    tau: its temperature.
+    max_iou: of two peaks that share more of their neighbors than this, the denser stays.
+    n_closest: similarity to a known category is the mean over so many of its closest rows.
+    n_components: features are centered, reduced to so many principal components and normalised; None: normalised only.
+    unsure: a row whose `n_closest` closest kept rows of one category are less similar than this is unsure. "auto":
+        one in fifty labeled rows would be; None: never unsure.
+    n_kept: rows per category kept to tell known from new and from unsure, also in later batches.
+    unlabeled: the label that means "none". "auto": −1 among numbers; None, "" and "-1" among texts.
+    first_novel: the number that discoveries are counted from. "auto": a power of ten, 1000 or more, with room for ten
+        times the labels of `fit`; 1 for texts ("novel 1").
+
+    Attributes
+    ----------
+    categories_, classes_: labels of the categories, in the order of their ids: the columns of `predict_proba`.
+    category_ids_: their ids, which stay whatever they are renamed to.
+    labels_: label of every row of the last call; the unlabeled mark (−1 or "") where unsure.
+    n_novel_: how many of the categories were found and not named yet.
+    discoveries_: how each category that was found was found, see `Discovery`.
+    support_: what the classifier compares with, see `Support`.
+    ledger_: every category there is or was, see `CategoryLedger`.
+    n_neighbors_, margin_, unsure_threshold_: as given or as the labeled rows told.
+
+    >>> X = np.array([[0, 1.0], [0.1, 1], [0.2, 1], [1, 0], [1, 0.1], [1, 0.2]])
+    >>> model = CategoryDiscoverer().fit(X, ["up", "up", "", "right", "", ""])
+    >>> model.predict([[0.3, 2.0], [3, 0.1]]).tolist()
+    ['up', 'right']
+    """
+
+    def __init__(
+        self,
+        *,
+        n_neighbors: int | Literal["auto"] = "auto",
+        margin: float | Literal["auto"] = "auto",
+        n_support: int = 5,
+        tau: float = 0.1,
+        max_iou: float = 0.6,
+        n_closest: int = 5,
+        n_components: int | None = 128,
+        unsure: float | Literal["auto"] | None = "auto",
+        n_kept: int = 50,
+        unlabeled: int | str = "auto",
+        first_novel: int | Literal["auto"] = "auto",
+    ) -> None:
+        self.n_neighbors = n_neighbors
+        self.margin = margin
+        self.n_support = n_support
+        self.tau = tau
+        self.max_iou = max_iou
+        self.n_closest = n_closest
+        self.n_components = n_components
+        self.unsure = unsure
+        self.n_kept = n_kept
+        self.unlabeled = unlabeled
+        self.first_novel = first_novel
+
+    # Learning --------------------------------------------------------------------------------------------------------
+
+    def fit(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None) -> Self:
+        """Learns from labeled and unlabeled rows, and forgets what was before. (n, d), (n,).
+
+        Without y nothing is known and every density peak is a category.
+        """
+        self._check_parameters()
+        features, labels = self._read(X, y, first=True)
+        self._kept = SupportSet(n_per_category=max(self.n_kept, self.n_support))
+        self._discoveries: list[Discovery] = []
+        self._n_batches = 0
+        self._n_calibrated = 0
+        self.n_neighbors_ = DEFAULT_K if self.n_neighbors == "auto" else self.n_neighbors
+        self.margin_ = DEFAULT_MARGIN if self.margin == "auto" else float(self.margin)
+        self.unsure_threshold_ = None if self.unsure is None or self.unsure == "auto" else float(self.unsure)
+        return self._learn(features, labels, first=True)
+
+    def partial_fit(
+        self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, classes: npt.ArrayLike | None = None
+    ) -> Self:
+        """Goes on with a later batch. (n, d), (n,).
+
+        A label may be that of a known category, of an earlier discovery, or new; a new label whose rows are mostly in
+        one discovery names it. Unlabeled rows are recognised or open new categories. `classes` lists the labels that
+        are allowed beside those there are, to catch misspelled ones; None allows all.
+        """
+        if not self.__sklearn_is_fitted__():
+            self._check_allowed(y, classes)
+            return self.fit(X, y)
+        self._check_parameters()
+        self._check_allowed(y, classes)
+        return self._learn(*self._read(X, y, first=False), first=False)
+
+    def _learn(self, X: npt.NDArray[Any], labels: list[Label | None], *, first: bool) -> Self:
+        for label in {label for label in labels if label is not None and label in self.ledger_}:
+            self.ledger_.find(label)  # a rejected one is an error before anything has changed
+        keys, first_rows, of_row = np.unique(_digests(X), return_index=True, return_inverse=True)
+        rows = X[first_rows]
+        if first:
+            self._fit_space(rows)
+            self._kept.content = self._compared(rows[:1])[:0]
+            self._refresh_support()
+        h = self._compared(rows)
+        ids = self._take_in_labels(_one_label_each(labels, of_row, len(keys)), keys, h)
+        batch = _Batch(keys, first_rows.astype(np.int64), h, ids)
+
+        labeled_h, labeled_ids = _with_enough_rows(*self._labeled(batch))
+        # Of all calls the one with the most labeled rows has the say about what they tell.
+        has_say = len(distinct(labeled_ids)[0]) >= 2 and len(labeled_h) >= self._n_calibrated
+        if has_say:
+            self._n_calibrated = len(labeled_h)
+            self._calibrate(labeled_h, labeled_ids)
+        is_labeled = (ids != UNLABELED).numpy()
+        self._remember(h[is_labeled], ids[is_labeled], keys[is_labeled].tolist())
+        if has_say and self.unsure == "auto":
+            self.unsure_threshold_ = self._similarity_of_most(labeled_h, labeled_ids)
+        self._discover(batch)
+
+        assigned = ids.clone()
+        assigned[~is_labeled] = self._assign(h[~is_labeled])
+        given = np.array([UNLABELED if label is None else self.ledger_.find(label).id for label in labels])
+        self._row_ids = np.where(given != UNLABELED, given, assigned.numpy()[of_row]).astype(np.int64)
+        self._row_keys = keys[of_row]
+        self._n_batches += 1
+        return self
+
+    def _fit_space(self, X: npt.NDArray[Any]) -> None:
+        """Where rows are compared. With fewer rows than components all are kept: later rows may need them."""
+        features = torch.tensor(X)
+        self._mean = torch.zeros(X.shape[1], dtype=features.dtype)
+        self._components: Tensor | None = None
+        if self.n_components is None or len(X) < 2:
+            return
+        self._mean = features.mean(dim=0)
+        if min(self.n_components, X.shape[1]) < len(X):
+            projection = fit_projection(features, n_components=self.n_components)
+            self._mean, self._components = projection.mean, projection.components
+
+    def _take_in_labels(self, labels: list[Label | None], keys: npt.NDArray[np.str_], h: Tensor) -> Tensor:
+        """The category of each row, −1 where unlabeled. (u,).
+
+        New labels name a discovery or open a category. A row that was labeled once and is still kept needs no label.
+        """
+        ledger = self.ledger_
+        newly = _rising({label for label in labels if label is not None and label not in ledger})
+        named = self._discoveries_named_by(newly, labels, h)
+        for label in newly:
+            if label in named:
+                ledger.rename(named[label], label)
+            else:
+                ledger.open(label)
+        remembered = {
+            key: category_id
+            for key, category_id, is_pseudo in zip(
+                self._kept.image_ids, self._kept.categories.tolist(), self._kept.is_pseudo.tolist(), strict=True
+            )
+            if not is_pseudo and ledger.categories[category_id].status != "rejected"
+        }
+        ids = [
+            remembered.get(key, UNLABELED) if label is None else ledger.find(label).id
+            for key, label in zip(keys.tolist(), labels, strict=True)
+        ]
+        for label in {label for label in labels if label is not None}:
+            ledger.confirm(ledger.find(label).id)
+        return torch.tensor(ids, dtype=torch.int64)
+
+    def _discoveries_named_by(self, newly: list[Label], labels: list[Label | None], h: Tensor) -> dict[Label, int]:
+        """The discovery that turns out to be a newly labeled category, where there is one.
+
+        Most labeled rows in it have that label, and most rows with that label are in it.
+        """
+        names = _rising({label for label in labels if label is not None})
+        row_of_name = {name: row for row, name in enumerate(names)}
+        categories = np.array([row_of_name[label] for label in labels if label is not None], dtype=np.int64)
+        predicted = self._assign(h[[label is not None for label in labels]]).numpy()
+        is_found = np.isin(predicted, self.ledger_.live("novel"))
+        if not newly or not is_found.any():
+            return {}
+        counts = contingency(predicted, categories).toarray()
+        named = {}
+        for category_id, column in enumerate(match(contingency(np.where(is_found, predicted, UNLABELED), categories))):
+            if column == UNLABELED or names[column] not in newly:
+                continue
+            shared = counts[category_id, column]
+            if 2 * shared > max(counts[category_id].sum(), (categories == column).sum()):
+                named[names[column]] = category_id
+        return named
+
+    def _calibrate(self, h: Tensor, ids: Tensor) -> None:
+        """K and the margin as labeled rows tell them. (n, c), (n,)."""
+        if self.n_neighbors == "auto":
+            graph = neighbor_graph(h, min(2 * MAX_K, len(h) - 1))
+            self.n_neighbors_ = choose_n_neighbors(graph, ids, count="total", max_iou=self.max_iou)
+        if self.margin == "auto":
+            # Where the few rows have no peak to learn from, what held before holds on.
+            with suppress(IgcdError):
+                margin = calibrate_margin(
+                    h, ids, n_neighbors=self.n_neighbors_, n_closest=self.n_closest, max_iou=self.max_iou
+                )
+                # Below 0 when K is large for the labeled rows; but what is more similar than dense is surely known.
+                self.margin_ = max(0.0, margin)
+
+    def _similarity_of_most(self, h: Tensor, ids: Tensor) -> float:
+        """What all but few labeled rows reach in similarity to the closest other rows kept of their category."""
+        similarity = []
+        for category_id in distinct(ids)[0]:
+            rows, kept = h[ids == category_id], self._kept.content[self._kept.categories == category_id]
+            to_kept = rows @ kept.T
+            for column in range(len(kept)):
+                to_kept[(rows == kept[column]).all(dim=1), column] = -torch.inf
+            closest = to_kept.topk(min(self.n_closest, len(kept) - 1), dim=1).values
+            similarity.append(closest.mean(dim=1))
+        ordered = torch.cat(similarity).sort().values
+        return float(ordered[int(UNSURE_SHARE * len(ordered))])
+
+    def _labeled(self, batch: _Batch) -> tuple[Tensor, Tensor]:
+        """Features and categories of all labeled rows there are: of this batch, and kept ones that are not in it."""
+        known = torch.tensor(self.ledger_.live("known"), dtype=torch.int64)
+        is_labeled = ~self._kept.is_pseudo & torch.isin(self._kept.categories, known)
+        return self._with_kept(batch, is_labeled)
+
+    def _with_kept(self, batch: _Batch, is_wanted: Tensor) -> tuple[Tensor, Tensor]:
+        """Features and categories of the labeled rows of a batch and of the wanted kept rows, no row twice."""
+        is_labeled = batch.ids != UNLABELED
+        in_batch = set(batch.keys[is_labeled.numpy()].tolist())
+        others = is_wanted & torch.tensor([key not in in_batch for key in self._kept.image_ids], dtype=torch.bool)
+        h = torch.cat([batch.h[is_labeled], self._kept.content[others]])
+        return h, torch.cat([batch.ids[is_labeled], self._kept.categories[others]])
+
+    def _discover(self, batch: _Batch) -> None:
+        """Density peaks of the unlabeled rows that no category there is explains open new ones."""
+        rows = (batch.ids == UNLABELED).nonzero()[:, 0]
+        if len(rows) < 3:
+            return
+        h, keys = batch.h[rows], batch.keys[rows.numpy()]
+        graph = neighbor_graph(h, min(max(2 * self.n_neighbors_, self.n_support), len(h) - 1))
+        found = find_density_peaks(
+            graph,
+            n_neighbors=min(self.n_neighbors_, graph.k),
+            n_overlap_neighbors=min(2 * self.n_neighbors_, graph.k),
+            max_iou=self.max_iou,
+        )
+        peaks, density = found.idx, found.density[found.idx]
+        nearest = KnownMatch(torch.full_like(peaks, UNLABELED), torch.full_like(density, -torch.inf))
+        # Whatever is kept explains a peak: known categories, earlier discoveries, and what was rejected.
+        known_h, known_ids = self._with_kept(batch, torch.ones(len(self._kept), dtype=torch.bool))
+        if len(known_h):
+            nearest = match_known(h[peaks], known_h, known_ids, n_closest=self.n_closest)
+        is_new = torch.from_numpy(~np.isin(keys[peaks.numpy()], self._kept.image_ids))
+        opens = (is_novel(density, nearest.similarity, margin=self.margin_) & is_new).nonzero()[:, 0]
+        opens = opens[self._not_explained_by_denser(peaks[opens], density[opens], h, graph)]
+        peaks, density = peaks[opens], density[opens]
+
+        members = peak_members(peaks, graph, n_members=self._kept.n_per_category)
+        ids = torch.tensor([self.ledger_.open() for _ in range(len(peaks))], dtype=torch.int64)
+        for peak in range(len(peaks)):
+            own = batch.first_rows[rows[members.idx[members.peak == peak]].numpy()].tolist()
+            nearest_id, similarity = int(nearest.category[opens[peak]]), float(nearest.similarity[opens[peak]])
+            self._discoveries.append(
+                Discovery(
+                    id=int(ids[peak]),
+                    batch=self._n_batches,
+                    peak=own[0],
+                    members=tuple(own),
+                    density=float(density[peak]),
+                    nearest_id=None if nearest_id == UNLABELED else nearest_id,
+                    similarity=None if nearest_id == UNLABELED else similarity,
+                )
+            )
+        free = ~np.isin(keys[members.idx.numpy()], self._kept.image_ids)  # a row stays where it is kept
+        idx, peak_of = members.idx[free], members.peak[free]
+        self._kept.add(h[idx], ids[peak_of], keys[idx.numpy()].tolist(), pseudo_labeled=True)
+        self._refresh_support()
+
+    def _not_explained_by_denser(self, peaks: Tensor, density: Tensor, h: Tensor, graph: Neighbors) -> list[int]:
+        """Positions of the novel peaks that open a category, where each that does is known to those less dense.
+
+        It is the rule for known or novel once more, with the rows around a peak as the category it opens. Without it a
+        category with many more unlabeled rows than others have labeled ones is found several times.
+        """
+        around = torch.cat([peaks[:, None], graph.idx[peaks]], dim=1)  # (p, 1 + k)
+        similarity = torch.full_like(density, -torch.inf)  # of each peak to the most similar category opened so far
+        opened: list[int] = []
+        for position in range(len(peaks)):
+            if not is_novel(density[position], similarity[position], margin=self.margin_):
+                continue
+            opened.append(position)
+            to_rows = (h[peaks] @ h[around[position]].T).masked_fill(peaks[:, None] == around[position], -torch.inf)
+            closest = to_rows.topk(min(self.n_closest, graph.k), dim=1).values
+            similarity = similarity.maximum(closest.mean(dim=1))
+        return opened
+
+    def _remember(self, h: Tensor, ids: Tensor, keys: list[str]) -> None:
+        """Keeps rows that a person gave a category: of each those that together have its mean, then others.
+
+        (Herding, not the peak and its nearest as in the paper: as many rows, spread over the category, tell more.)
+
+        A discovery that has lost all that was kept of it to another category was that one.
+        """
+        typical = select_per_category(h, ids, self.n_support, select=herding).tolist()
+        order = typical + sorted(set(range(len(h))) - set(typical))
+        former = dict(zip(self._kept.image_ids, self._kept.categories.tolist(), strict=True))
+        self._kept.add(h[order], ids[order], [keys[row] for row in order], pseudo_labeled=False)
+
+        emptied = set(former.values()) - set(self._kept.categories.tolist())
+        for category_id in sorted(emptied & set(self.ledger_.live("novel"))):
+            now = Counter(now for key, now in zip(keys, ids.tolist(), strict=True) if former.get(key) == category_id)
+            self.ledger_.merge(min(now, key=lambda other: (-now[other], other)), category_id)
+        self._refresh_support()
+
+    def _refresh_support(self) -> None:
+        """S: of each category the first few rows of what is kept, labeled ones before guessed ones."""
+        self._support = SupportSet(n_per_category=self.n_support)
+        self._support.content = self._kept.content[:0]
+        live = torch.isin(self._kept.categories, torch.tensor(self.ledger_.live("known", "novel"), dtype=torch.int64))
+        for pseudo in (False, True):
+            rows = (live & (self._kept.is_pseudo == pseudo)).nonzero()[:, 0]
+            keys = [self._kept.image_ids[row] for row in rows.tolist()]
+            self._support.add(self._kept.content[rows], self._kept.categories[rows], keys, pseudo_labeled=pseudo)
+
+    # Answers ---------------------------------------------------------------------------------------------------------
+
+    def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+        """The most probable category of each row, always one of `categories_`; see `assign`. (n, d) -> (n,)."""
+        ids = self._predict_ids(self._compared(self._read_features(X)))
+        return self.ledger_.labels(ids.tolist())
+
+    def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+        """The probability of each category, columns as in `categories_`. (n, d) -> (n, c), rows sum to 1."""
+        return self._probs(self._compared(self._read_features(X))).numpy()
+
+    def transform(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+        """Cosine similarity to each support row, columns as in `support_`. (n, d) -> (n, s)."""
+        h = self._compared(self._read_features(X))
+        return (h @ self._support.features.T).numpy()
+
+    def assign(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+        """Like `predict`, but with the unlabeled mark (−1 or "") for unsure rows. (n, d) -> (n,)."""
+        ids = self._assign(self._compared(self._read_features(X)))
+        return self.ledger_.labels(ids.tolist())
+
+    def is_unsure(self, X: npt.ArrayLike) -> BoolArray:
+        """Which rows are far from everything, or nearest to a rejected category. (n, d) -> (n,)."""
+        return self._unsure(self._compared(self._read_features(X))).numpy()
+
+    def row_keys(self, X: npt.ArrayLike) -> list[str]:
+        """A digest of the content of each row: how `support_` names rows. (n, d) -> n."""
+        return [str(key) for key in _digests(self._read_features(X))]
+
+    def _probs(self, h: Tensor) -> Tensor:
+        if len(self._support) == 0:
+            return h.new_empty(len(h), 0)
+        return torch.cat([self._support.log_probs(part, tau=self.tau).exp() for part in _parts(h)])
+
+    def _predict_ids(self, h: Tensor) -> Tensor:
+        if len(self._support) == 0:
+            return torch.full((len(h),), UNLABELED)
+        columns = torch.cat([self._support.log_probs(part, tau=self.tau).exp().argmax(dim=1) for part in _parts(h)])
+        return self._support.category_ids[columns]
+
+    def _assign(self, h: Tensor) -> Tensor:
+        return self._predict_ids(h).masked_fill(self._unsure(h), UNLABELED)
+
+    def _unsure(self, h: Tensor) -> Tensor:
+        if self.unsure is None or len(self._support) == 0:
+            return torch.zeros(len(h), dtype=torch.bool)
+        rejected = torch.tensor(self.ledger_.live("rejected"), dtype=torch.int64)
+        nearest = match_known(h, self._kept.content, self._kept.categories, n_closest=self.n_closest)
+        is_far = nearest.similarity < (-torch.inf if self.unsure_threshold_ is None else self.unsure_threshold_)
+        return is_far | torch.isin(nearest.category, rejected)
+
+    # A person's decisions --------------------------------------------------------------------------------------------
+
+    def rename(self, category: Label, name: Label) -> Self:
+        """Gives a category a name. A discovery is known from now on, and what was kept of it counts as labeled."""
+        check_is_fitted(self)
+        category_id = self.ledger_.find(category).id
+        self.ledger_.rename(category_id, name)
+        self._kept.is_pseudo = self._kept.is_pseudo & (self._kept.categories != category_id)
+        self._refresh_support()
+        return self
+
+    def merge(self, into: Label, others: Label | Sequence[Label]) -> Self:
+        """Makes other categories part of one, which keeps its id and label; their names lead to it from now on."""
+        check_is_fitted(self)
+        others = [others] if isinstance(others, str) or not isinstance(others, Sequence | np.ndarray) else list(others)
+        target, gone = self.ledger_.find(into), [self.ledger_.find(other) for other in others]
+        if not gone or target in gone or len(set(gone)) < len(gone):
+            raise DiscovererError(
+                f"merging needs one or more categories other than {into!r}, each once, got {others}; name others"
+            )
+        for other in gone:
+            self.ledger_.merge(target.id, other.id)
+        self._join(target.id, [other.id for other in gone])
+        self._refresh_support()
+        return self
+
+    def split(self, category: Label, X: npt.ArrayLike, *, name: Label | None = None) -> Label:
+        """Makes rows of a category a category of their own and returns its label. (n, d).
+
+        Without a name it is novel, with a new label. The rows need not be among those that are remembered.
+        """
+        check_is_fitted(self)
+        category_id = self.ledger_.find(category).id
+        features = self._read_features(X)
+        keys, first_rows = np.unique(_digests(features), return_index=True)
+        taken = set(keys.tolist())
+        kept = zip(self._kept.image_ids, self._kept.categories.tolist(), strict=True)
+        held = [key for key, kept_id in kept if kept_id == category_id]
+        if taken.issuperset(held):
+            raise DiscovererError(
+                f"splitting must leave some of the {len(held)} rows kept of {category!r} in it, got all of them; "
+                "rename it, or split off fewer"
+            )
+        if name is not None and name in self.ledger_:
+            raise DiscovererError(f"the name {name!r} is or was that of another category; choose a new one")
+        new_id = self.ledger_.open(name)
+        h = self._compared(features[first_rows])
+        self._remember(h, torch.full((len(h),), new_id), keys.tolist())
+        self._row_ids = np.where(np.isin(self._row_keys, keys), new_id, self._row_ids)
+        return self.ledger_.categories[new_id].label
+
+    def reject(self, category: Label) -> Self:
+        """Says that this is no category. Rows like it are unsure from now on, and found no category again.
+
+        What was kept of it is remembered as a thing to stay away from, for the last 100 rejected categories.
+        """
+        check_is_fitted(self)
+        self.ledger_.reject(self.ledger_.find(category).id)
+        self._kept.remove(self.ledger_.live("rejected")[:-MAX_REJECTED])
+        self._refresh_support()
+        return self
+
+    def _join(self, into: int, others: list[int]) -> None:
+        """Gives what is kept of others to a category, the most typical of each in turn, so that S has some of all."""
+        kept, is_known = self._kept, self.ledger_.categories[into].status == "known"
+        ids = torch.tensor([into, *others])
+        rows = torch.cat([(kept.categories == category_id).nonzero()[:, 0] for category_id in ids])
+        rows = rows[rank_within_group(kept.categories[rows]).argsort(stable=True)]
+        h, keys = kept.content[rows], [kept.image_ids[row] for row in rows.tolist()]
+        kept.remove(ids.tolist())
+        kept.add(h, torch.full((len(h),), into), keys, pseudo_labeled=not is_known)
+
+    # What there is ---------------------------------------------------------------------------------------------------
+
+    @property
+    def category_ids_(self) -> IntArray:
+        """Ids of the categories, rising. (c,)."""
+        check_is_fitted(self)
+        return np.asarray(self._support.category_ids.numpy(), dtype=np.int64)
+
+    @property
+    def categories_(self) -> npt.NDArray[Any]:
+        """Labels of the categories, in the order of their ids. (c,)."""
+        return self.ledger_.labels(self.category_ids_.tolist())
+
+    @property
+    def classes_(self) -> npt.NDArray[Any]:
+        """The same, under scikit-learn's name."""
+        return self.categories_
+
+    @property
+    def labels_(self) -> npt.NDArray[Any]:
+        """The label of each row of the last call, with the decisions made since. (n,)."""
+        check_is_fitted(self)
+        return self.ledger_.labels(self._row_ids.tolist())
+
+    @property
+    def n_novel_(self) -> int:
+        """How many categories were found and not named yet."""
+        check_is_fitted(self)
+        return len(self.ledger_.live("novel"))
+
+    @property
+    def discoveries_(self) -> list[Discovery]:
+        """How the categories that were found were found, in that order, also of those renamed or gone since."""
+        check_is_fitted(self)
+        return list(self._discoveries)
+
+    @property
+    def support_(self) -> Support:
+        """What the classifier compares with."""
+        check_is_fitted(self)
+        return Support(
+            features=self._support.features.numpy(),
+            categories=self.ledger_.labels(self._support.categories.tolist()),
+            keys=self._support.image_ids,
+            is_pseudo=self._support.is_pseudo.numpy(),
+        )
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self._support)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_row_ids")
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = False
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    # Storing ---------------------------------------------------------------------------------------------------------
+
+    def state_dict(self) -> tuple[dict[str, Tensor], dict[str, str]]:
+        """All of it as tensors and JSON texts, as `safetensors.torch.save_file(tensors, path, metadata)` takes them."""
+        check_is_fitted(self)
+        kept_tensors, kept_metadata = self._kept.state_dict()
+        keys = np.char.encode(self._row_keys, "ascii")
+        tensors = {f"kept.{name}": tensor for name, tensor in kept_tensors.items()}
+        tensors |= {"mean": self._mean, "row_ids": torch.from_numpy(self._row_ids)}
+        tensors["row_keys"] = torch.tensor(np.frombuffer(b"".join(keys.tolist()), dtype=np.uint8)).reshape(
+            len(keys), -1
+        )
+        if self._components is not None:
+            tensors["components"] = self._components.contiguous()
+        metadata = {f"kept.{name}": text for name, text in kept_metadata.items()}
+        metadata |= {
+            "version": json.dumps(STATE_VERSION),
+            "parameters": json.dumps(self.get_params()),
+            "ledger": json.dumps(self.ledger_.state()),
+            "discoveries": json.dumps([asdict(discovery) for discovery in self._discoveries]),
+            "fitted": json.dumps({name: getattr(self, name) for name in _FITTED_NUMBERS}),
+        }
+        if hasattr(self, "feature_names_in_"):
+            metadata["feature_names_in"] = json.dumps(self.feature_names_in_.tolist())
+        return tensors, metadata
+
+    @classmethod
+    def from_state_dict(cls, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> Self:
+        """The inverse of `state_dict`."""
+        try:
+            version = json.loads(metadata["version"])
+            if version != STATE_VERSION:
+                raise DiscovererError(
+                    f"a stored discoverer must be of version {STATE_VERSION}, got {version}; "
+                    "read it with the version of igcd that wrote it"
+                )
+            model = cls(**json.loads(metadata["parameters"]))
+            model.ledger_ = CategoryLedger.from_state(json.loads(metadata["ledger"]))
+            model._discoveries = [
+                Discovery(**entry | {"members": tuple(entry["members"])})
+                for entry in json.loads(metadata["discoveries"])
+            ]
+            for name, value in json.loads(metadata["fitted"]).items():
+                setattr(model, name, value)
+            model._kept = SupportSet.from_state_dict(_part(tensors, "kept."), _part(metadata, "kept."))
+            model._mean, model._components = tensors["mean"], tensors.get("components")
+            model._row_ids = tensors["row_ids"].numpy()
+            model._row_keys = np.array(
+                [bytes(key.tolist()).decode("ascii") for key in tensors["row_keys"]], dtype=np.str_
+            )
+        except KeyError as missing:
+            raise DiscovererError(
+                f"a stored discoverer needs the entry {missing}, it is absent; store it again"
+            ) from None
+        if "feature_names_in" in metadata:
+            model.feature_names_in_ = np.array(json.loads(metadata["feature_names_in"]), dtype=object)
+        model._refresh_support()
+        return model
+
+    # Reading what comes in -------------------------------------------------------------------------------------------
+
+    @property
+    def _dtype(self) -> np.dtype[Any]:
+        """Of the computing: that of the first features, float32 or float64."""
+        return np.dtype(self._dtype_name)
+
+    def _read(
+        self, X: npt.ArrayLike, y: npt.ArrayLike | None, *, first: bool
+    ) -> tuple[npt.NDArray[Any], list[Label | None]]:
+        dtypes = [np.float64, np.float32] if first else self._dtype
+        features: npt.NDArray[Any]
+        values: npt.NDArray[Any]
+        if y is None:
+            features = validate_data(self, X, dtype=dtypes, reset=first)
+            values = np.full(len(features), None)
+        else:
+            features, values = validate_data(self, X, y, dtype=dtypes, reset=first)
+        if first:
+            self._dtype_name: str = features.dtype.name
+            self.ledger_ = self._new_ledger(values)
+        return features, self.ledger_.read(values)
+
+    def _new_ledger(self, y: npt.NDArray[Any]) -> CategoryLedger:
+        """An empty ledger for labels like these."""
+        mark, values = self.unlabeled, y.tolist()
+        has_values = any(value is not None for value in values)
+        kind = label_kind(values) if has_values or mark == "auto" or isinstance(mark, int) else "text"
+        if kind == "text":
+            return CategoryLedger(
+                kind=kind,
+                unlabeled=mark if isinstance(mark, str) and mark != "auto" else "",
+                first_novel=1 if self.first_novel == "auto" else self.first_novel,
+            )
+        if mark == "auto":
+            mark = UNLABELED
+            if set(values) == {-1, 1}:
+                warnings.warn(
+                    "labels are −1 and 1 only and are taken for two categories; set unlabeled=-1 if −1 means unlabeled",
+                    stacklevel=4,
+                )
+                mark = -2
+        if isinstance(mark, str):
+            raise DiscovererError(f"labels are numbers, so unlabeled must be one, got {mark!r}; set it to -1")
+        first_novel = self.first_novel
+        if first_novel == "auto":
+            largest = max((value for value in values if value is not None), default=0)
+            first_novel = 10 ** max(3, len(str(int(max(largest, 0)))) + 1)
+        return CategoryLedger(kind=kind, unlabeled=mark, first_novel=first_novel)
+
+    def _read_features(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+        check_is_fitted(self)
+        return validate_data(self, X, dtype=self._dtype, reset=False)  # type: ignore[no-any-return]
+
+    def _compared(self, X: npt.NDArray[Any]) -> Tensor:
+        """Features as they are compared: centered, reduced, of length 1. (n, d) -> (n, c)."""
+        parts = []
+        for start in range(0, len(X), _ROWS_AT_A_TIME):
+            centered = torch.tensor(X[start : start + _ROWS_AT_A_TIME]) - self._mean
+            parts.append(normalize(centered if self._components is None else centered @ self._components.T, dim=1))
+        return torch.cat(parts)
+
+    def _check_allowed(self, y: npt.ArrayLike | None, classes: npt.ArrayLike | None) -> None:
+        if classes is None or y is None:
+            return
+        names = self.ledger_.id_of_name if self.__sklearn_is_fitted__() else {}
+        allowed = {*np.asarray(classes).tolist(), *names, None, UNLABELED, "", str(UNLABELED), self.unlabeled}
+        strange = [value for value in np.asarray(y).ravel().tolist() if value not in allowed]
+        if strange:
+            raise DiscovererError(f"labels must be among classes, got {strange[0]!r}; correct it, or add it to classes")
+
+    def _check_parameters(self) -> None:
+        auto_or = "a whole number of 1 or more, or 'auto'"
+        checks: list[tuple[str, bool, str]] = [
+            ("n_neighbors", self.n_neighbors == "auto" or _is_count(self.n_neighbors), auto_or),
+            ("margin", self.margin == "auto" or _is_number(self.margin), "a number or 'auto'"),
+            ("n_support", _is_count(self.n_support), "a whole number of 1 or more"),
+            ("tau", _is_number(self.tau) and self.tau > 0, "a number above 0"),
+            ("max_iou", _is_number(self.max_iou) and 0 <= self.max_iou <= 1, "a number from 0 to 1"),
+            ("n_closest", _is_count(self.n_closest), "a whole number of 1 or more"),
+            (
+                "n_components",
+                self.n_components is None or _is_count(self.n_components),
+                auto_or.replace("'auto'", "None"),
+            ),
+            ("unsure", self.unsure in (None, "auto") or _is_number(self.unsure), "a number, 'auto' or None"),
+            ("n_kept", _is_count(self.n_kept) and self.n_kept >= 2, "a whole number of 2 or more"),
+            ("unlabeled", isinstance(self.unlabeled, int | str), "a whole number, a text or 'auto'"),
+            ("first_novel", self.first_novel == "auto" or _is_count(self.first_novel), auto_or),
+        ]
+        for name, is_right, wanted in checks:
+            if not is_right:
+                raise DiscovererError(f"{name} must be {wanted}, got {getattr(self, name)!r}; change it")
+
+
+_FITTED_NUMBERS = (
+    *("n_features_in_", "n_neighbors_", "margin_", "unsure_threshold_"),
+    *("_dtype_name", "_n_batches", "_n_calibrated"),
+)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= 1
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and bool(np.isfinite(value))
+
+
+def _digests(features: npt.NDArray[Any]) -> npt.NDArray[np.str_]:
+    """A digest of the content of each row. (n, d) -> (n,)."""
+    rows = (row + 0.0 for row in features)  # −0 is 0
+    return np.array([hashlib.blake2b(row.tobytes(), digest_size=16).hexdigest() for row in rows])
+
+
+def _rising(labels: set[Label]) -> list[Label]:
+    return sorted(labels, key=lambda label: label)  # all numbers or all texts
+
+
+def _one_label_each(labels: Sequence[Label | None], groups: IntArray, n_groups: int) -> list[Label | None]:
+    """For rows that are one and the same their most frequent label, of equals the first in order; None if none has."""
+    votes: list[Counter[Label]] = [Counter() for _ in range(n_groups)]
+    for label, group in zip(labels, groups.tolist(), strict=True):
+        if label is not None:
+            votes[group][label] += 1
+    return [
+        max(_rising({*vote}), key=lambda label, vote=vote: vote[label]) if vote else None  # type: ignore[misc]
+        for vote in votes
+    ]
+
+
+def _with_enough_rows(h: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
+    """The rows of categories that have enough of them to calibrate with."""
+    _, rows = distinct(ids)
+    enough = torch.bincount(rows)[rows] >= MIN_LABELED
+    return h[enough], ids[enough]
+
+
+def _parts(h: Tensor) -> tuple[Tensor, ...]:
+    return torch.split(h, _ROWS_AT_A_TIME)
+
+
+T = TypeVar("T")
+
+
+def _part(entries: Mapping[str, T], prefix: str) -> dict[str, T]:
+    return {name.removeprefix(prefix): entry for name, entry in entries.items() if name.startswith(prefix)}

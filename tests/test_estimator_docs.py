@@ -1,0 +1,39 @@
+"""The examples of docs/estimator.md and examples/embeddings.py run and print what is shown."""
+
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def test_the_page_shows_what_is_printed(capsys):
+    page = (ROOT / "docs" / "estimator.md").read_text(encoding="utf-8")
+    shown = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", page, flags=re.DOTALL)
+    assert len(shown) == 2
+    names: dict[str, object] = {}
+    for code, text in shown:
+        exec(compile(code, "docs/estimator.md", "exec"), names)
+        printed = capsys.readouterr().out
+        # A sum in another order may move single rows across the border to unsure.
+        assert re.sub(r"unsure: .*", "", printed) == re.sub(r"unsure: .*", "", text)
+        counts = [[int(n) for n in re.findall(r"\d+", line)] for line in re.findall("unsure: .*", printed + text)]
+        assert not counts or counts[0] == pytest.approx(counts[1], rel=0.1)
+
+
+def test_the_example_tells_its_story(capsys):
+    runpy.run_path(str(ROOT / "examples" / "embeddings.py"), run_name="__main__")
+    told = capsys.readouterr().out
+    assert "537 rows, 186 labeled" in told
+    assert re.search(r"novel \d: mostly 6 \(9\d% of \d+\), most like 'zero'", told)
+    assert re.search(r"known now: five, four, one, three, two, zero, six, seven", told)
+    assert re.search(r"new in the second batch: novel \d, mostly 9", told)
+    right = int(re.search(r"rows of named digits: (\d+)% right", told)[1])
+    assert right > 80  # measured: 92
+
+
+@pytest.mark.parametrize("name", ["rename", "merge", "split", "reject", "partial_fit", "state_dict", "assign"])
+def test_every_verb_is_explained(name):
+    assert f"`{name}" in (ROOT / "docs" / "estimator.md").read_text(encoding="utf-8")
