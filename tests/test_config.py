@@ -51,6 +51,7 @@ def test_another_method_comes_with_its_own_options(tmp_path):
     path.write_text(text)
     method = read_recipe(str(path), ["method.tau=0.2", "method.name=simgcd"]).method
     assert (method.name, method.epsilon, method.tau) == ("simgcd", 4.0, 0.2)
+    assert read_recipe(str(path), ["method.name=simgcd", "others.simgcd.epsilon=3"]).method.epsilon == 3.0
     assert read_recipe(str(path), ["method.name=snn_density"]).method.features == "dual"
     with pytest.raises(IgcdError, match="there is no method 'simgdc'; choose one of snn_density"):
         read_recipe(str(path), ["method.name=simgdc"])

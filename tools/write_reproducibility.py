@@ -1,55 +1,153 @@
-"""Writes the measured tables of REPRODUCIBILITY.md from `results/*.jsonl`, between the markers of each.
+"""Writes the measured tables of REPRODUCIBILITY.md from `results/*.jsonl`, each between its markers.
 
-python tools/write_reproducibility.py
+    python tools/write_reproducibility.py [--check]
+
+`igcd compare … --record results/NAME.jsonl` and `igcd ablate … --record results/NAME.jsonl` write the records; the page
+has a place for them between `<!-- begin NAME -->` and `<!-- end NAME -->`. What is outside of the markers stays.
+With --check nothing is written, and a page that differs from its records is an error.
 """
 
-import json
+import argparse
+import sys
+from itertools import groupby
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import fmean
+from typing import Any
+
+from igcd.comparison.ledger import read_ledger
+from igcd.report.comparison_table import ComparisonTable, Row, RowRecords, comparison_table, parse_results
+from igcd.report.comparison_text import NO_VALUE, cost, pipe_table, spread_text
+from igcd.report.spread import spread
 
 ROOT = Path(__file__).parents[1]
-COLUMNS = ("M_d", "M_f", "All", "Old", "New", "found")
+LAST_STAGE = ("All", "Old", "New")
 
 
 def main() -> None:
-    """Rewrites every table that has records."""
-    page = ROOT / "REPRODUCIBILITY.md"
-    text = page.read_text(encoding="utf-8")
-    for records in sorted((ROOT / "results").glob("*.jsonl")):
-        begin, end = f"<!-- begin {records.stem} -->\n", f"<!-- end {records.stem} -->"
-        head, _, rest = text.partition(begin)
-        _, _, tail = rest.partition(end)
-        if not rest:
-            raise SystemExit(f"REPRODUCIBILITY.md has no place for {records.stem}: add {begin.strip()} and {end}")
-        text = head + begin + table(records) + end + tail
-    page.write_text(text, encoding="utf-8")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--page", type=Path, default=ROOT / "REPRODUCIBILITY.md")
+    parser.add_argument("--results", type=Path, default=ROOT / "results")
+    parser.add_argument("--check", action="store_true", help="write nothing; fail where the page is not of the records")
+    arguments = parser.parse_args()
+    before = arguments.page.read_text(encoding="utf-8")
+    after = before
+    for path in sorted(arguments.results.glob("*.jsonl")):
+        after = with_table(after, path.stem, table_of(path))
+    if arguments.check:
+        sys.exit(f"{arguments.page} is not what its records say; run {Path(__file__).name}" if before != after else 0)
+    arguments.page.write_text(after, encoding="utf-8")
 
 
-def table(path: Path) -> str:
-    """Mean ± standard deviation over the seeds of each variant."""
-    cells: dict[str, list[dict[str, float]]] = {}
-    commits, seeds = set(), set()
-    for line in path.read_text(encoding="utf-8").splitlines():
-        record = json.loads(line)
-        last = record["stages"][-1]
-        values = {"M_d": record["M_d"], "M_f": record["M_f"], "found": mean(s["found"] for s in record["stages"][1:])}
-        values |= {group: last["scores"][group] for group in ("All", "Old", "New")}
-        cells.setdefault(record["variant"], []).append(values)
-        commits.add(record["commit"])
-        seeds.add(record["seed"])
-    rows = [
-        "| variant | M_d ↑ | M_f ↓ | last stage All | Old | New | found per stage (of 10) | seeds |",
-        "|---|---|---|---|---|---|---|---|",
+def with_table(page: str, name: str, table: str) -> str:
+    """The page with a table in its place."""
+    begin, end = f"<!-- begin {name} -->\n", f"<!-- end {name} -->"
+    if page.count(begin) != 1 or page.count(end) != 1 or page.index(begin) > page.index(end):
+        sys.exit(f"the page needs one place for the records {name}: a line {begin.strip()} and after it a line {end}")
+    head, _, rest = page.partition(begin)
+    return head + begin + table + end + rest.partition(end)[2]
+
+
+def table_of(path: Path) -> str:
+    """The table of a file of records: ours beside the paper's, with the command and the verdict of each row."""
+    records = read_ledger(path)
+    if not records:
+        sys.exit(f"{path} has no records; remove it, or record a comparison")
+    wanted = len({record["seed"] for record in records})
+    rows = []
+    for name, several in groupby(records, key=lambda record: record["variant"]):
+        own = list(several)
+        results = {record["seed"]: parse_results(record, f"{path}, {name}") for record in own}
+        rows.append(RowRecords(name, results, wanted, own[0].get("paper"), own[0].get("paper_row", "")))
+    table = comparison_table(rows)
+    last = max(stage for stage, _ in table.stages)
+    columns = [column for column in table.columns if column.stage is None]
+    columns += [column for column in table.columns if column.stage == last and column.group in LAST_STAGE]
+    columns.sort(key=lambda column: (column.stage is not None, column.group == "M_f"))  # M_d, M_f, All, Old, New
+    has_paper = {column.key for column in columns if any(column.key in row.paper_figures for row in table.rows)}
+    heads = ["row"]
+    for column in columns:
+        place = "" if column.stage is None else f"stage {last} "
+        heads.append(f"{place}{column.group} {column.arrow}")
+        heads += ["paper"] if column.key in has_paper else []
+    heads += ["new found per stage", "seeds", "time", "command"]
+    heads += ["order as in the paper"] if has_paper else []
+    commands = {record["variant"]: record.get("run") for record in records}
+    lines = []
+    for row in table.rows:
+        cells = [row.name + (" (upper bound)" if row.is_upper_bound else "")]
+        for column in columns:
+            cells.append(_marked(row, column.key))
+            cells += [_figure(row.paper_figures.get(column.key))] if column.key in has_paper else []
+        cells += [_found(row), row.seeds_note, cost(row)[0], _code(_without_seed(commands[row.name]))]
+        cells += [verdict(row, table)] if has_paper else []
+        lines.append(cells)
+    return "\n".join([*_preface(records, table), "", pipe_table(heads, lines), "", *_sources(records), ""])
+
+
+def verdict(row: Row, table: ComparisonTable) -> str:
+    """Whether the row stands to every other row as in the paper, by M_d and M_f or the last stage's All.
+
+    A difference that is the other way round but smaller than the spread over seeds is named as such.
+    """
+    if row.is_upper_bound:
+        return "upper bound"
+    parts = []
+    keys = [key for key in ("M_d", "M_f", f"S{table.stages[-1][0]}.All") if key in row.paper_figures]
+    for key in keys[:2]:
+        others = [
+            other
+            for other in table.rows
+            if other is not row and not other.is_upper_bound and key in other.paper_figures and key in other.scores
+        ]
+        if not others or key not in row.scores:
+            continue
+        wrong = []
+        for other in others:
+            ours = row.scores[key].mean - other.scores[key].mean
+            paper = row.paper_figures[key] - other.paper_figures[key]
+            if ours * paper < 0:
+                noise = max(row.scores[key].deviation or 0.0, other.scores[key].deviation or 0.0)
+                wrong.append(f"{other.name} (by {abs(ours):.1f}{', within the spread' if abs(ours) <= noise else ''})")
+        parts.append(f"{key} differs: {', '.join(wrong)}" if wrong else f"{key} same order")
+    return "; ".join(parts) if parts else NO_VALUE
+
+
+def _preface(records: list[dict[str, Any]], table: ComparisonTable) -> list[str]:
+    commands = list(dict.fromkeys(record["command"] for record in records if record.get("command")))
+    numbers = f" Paper: table {' and '.join(table.paper_tables)}." if table.paper_tables else ""
+    lines = [
+        f"Stream {table.stream}, percent, mean ± standard deviation over seeds, **best** and <u>second</u> of ours. "
+        f"Encoder: {table.encoder}.{numbers}"
     ]
-    for variant, values in cells.items():
-        shown = [_spread([value[column] for value in values]) for column in COLUMNS]
-        rows.append(f"| {variant} | {' | '.join(shown)} | {len(values)} |")
-    rows.append(f"\nSeeds {', '.join(map(str, sorted(seeds)))}; commit {', '.join(sorted(commits))}.\n")
-    return "\n".join(rows)
+    return [*lines, "", "```", *commands, "```"] if commands else lines
 
 
-def _spread(values: list[float]) -> str:
-    return f"{mean(values):.1f} ± {stdev(values):.1f}" if len(values) > 1 else f"{values[0]:.1f}"
+def _sources(records: list[dict[str, Any]]) -> list[str]:
+    seeds = sorted({record["seed"] for record in records})
+    commits = sorted({record.get("commit") or "not recorded" for record in records})
+    return [f"Seeds {', '.join(map(str, seeds))}; commit {', '.join(commits)}."]
+
+
+def _marked(row: Row, key: str) -> str:
+    text = spread_text(row.scores.get(key))
+    return {1: f"**{text}**", 2: f"<u>{text}</u>"}.get(row.ranks.get(key, 0), text)
+
+
+def _figure(value: float | None) -> str:
+    return NO_VALUE if value is None else f"{value:.1f}"
+
+
+def _found(row: Row) -> str:
+    later = [value.mean for stage, value in row.found.items() if stage > 0]
+    return spread_text(spread([fmean(later)])) if later else NO_VALUE
+
+
+def _without_seed(command: str | None) -> str | None:
+    return None if command is None else " ".join(part for part in command.split(" ") if not part.startswith("seed="))
+
+
+def _code(command: str | None) -> str:
+    return NO_VALUE if command is None else f"`{command}`"
 
 
 if __name__ == "__main__":

@@ -86,8 +86,10 @@ class Recipe(Section):
     encoder: EncoderConfig = EncoderConfig()
     training: TrainingConfig = TrainingConfig()
     method: AnyMethodSection = SnnDensitySection()
-    others: dict[str, dict[str, Any]] = Field(default_factory=dict)
+    others: dict[str, dict[str, Any]] = Field(default_factory=dict, exclude=True)
     """Options of other methods by name, for `method.name=…` and `igcd compare`."""
+    paper: str | None = Field(default=None, exclude=True)
+    """The paper's table beside which `igcd compare` puts ours, like mi.cifar100; a label, no setting of a run."""
     n_novel: Literal["given", "density", "kmeans", "silhouette"] = "given"
     """How methods that need the number of novel categories beforehand get it: from the truth, or estimated."""
     seed: int = Field(default=0, ge=0)
@@ -127,7 +129,12 @@ def read_recipe(name_or_path: str, overrides: Sequence[str] = ()) -> Recipe:
         raise IgcdError(f"recipe {name_or_path} is not valid YAML: {' '.join(str(error).split())}") from None
     if not isinstance(values, dict):
         raise IgcdError(f"recipe {name_or_path} must hold sections like stream, encoder and method, got {values!r}")
-    _switch_method(values, overrides)
+    for override in overrides:
+        if override.startswith("others."):  # before a method takes its options from there
+            _override(values, override)
+    for override in overrides:
+        if override.startswith("method.name="):
+            _switch_method(values, override.removeprefix("method.name="))
     for override in overrides:
         _override(values, override)
     return parse_recipe(values, name_or_path)
@@ -179,14 +186,12 @@ def _recipe_text(name_or_path: str) -> str:
     raise IgcdError(f"there is no recipe {name_or_path!r}; {hint}")
 
 
-def _switch_method(values: dict[str, Any], overrides: Sequence[str]) -> None:
+def _switch_method(values: dict[str, Any], name: str) -> None:
     """`method.name=…` takes another method with its own options, those of the recipe's `others`."""
-    names = [override.removeprefix("method.name=") for override in overrides if override.startswith("method.name=")]
-    if not names or names[-1] == values.get("method", {}).get("name", "snn_density"):
-        return
-    if names[-1] not in METHODS:
-        raise IgcdError(f"there is no method {names[-1]!r}; choose one of {', '.join(METHODS)}")
-    values["method"] = {"name": names[-1]} | values.get("others", {}).get(names[-1], {})
+    if name not in METHODS:
+        raise IgcdError(f"there is no method {name!r}; choose one of {', '.join(METHODS)}")
+    if name != values.get("method", {}).get("name", "snn_density"):
+        values["method"] = {"name": name} | values.get("others", {}).get(name, {})
 
 
 def _override(values: dict[str, Any], override: str) -> None:

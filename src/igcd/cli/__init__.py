@@ -13,6 +13,7 @@ import typer
 
 from igcd import __version__
 from igcd.cli.build_commands import Json, add_build_commands
+from igcd.cli.compare import add_comparison_commands
 from igcd.cli.score import score
 from igcd.data.sources import SOURCES
 from igcd.errors import IgcdError
@@ -167,4 +168,5 @@ def predict(
     predict_images(folder, images, as_json=as_json)
 
 
+add_comparison_commands(app)
 add_build_commands(build_app)

@@ -1,21 +1,68 @@
-"""Figures published for the method `snn_density`, to stand beside ours.
+"""Figures of the paper, to stand beside ours.
 
-Zhao and Mac Aodha, "Incremental Generalized Category Discovery", ICCV 2023; the row "Ours" of each table. Percent; a
-lower M_f is better.
+Zhao and Mac Aodha, "Incremental Generalized Category Discovery", ICCV 2023. `paper_tables.json` has every figure of its
+tables; `snn_density` is the row "Ours". Percent; a lower M_f is better.
 """
 
-from collections.abc import Mapping, Sequence
+import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from importlib import resources
 from typing import Any
+
+from igcd.errors import IgcdError
 
 RESNET_18 = "ResNet-18, MoCo"
 """Pretrained on ImageNet-1k without labels."""
 VIT_B_16 = "ViT-B/16"
 
+TABLES: Mapping[str, Mapping[str, Any]] = json.loads(
+    (resources.files("igcd.report") / "paper_tables.json").read_text(encoding="utf-8")
+)
+"""By name: the number of the table, its columns, and rows of figures; a figure it does not print is None."""
+
+
+@dataclass(frozen=True)
+class PublishedFigures:
+    """A row of a table of the paper, by column: S1.Old, M_f, or All where the table has one stage."""
+
+    table: str
+    figures: Mapping[str, float]
+
+
+def published_figures(reference: str, row: str) -> PublishedFigures | None:
+    """The figures a reference points at, None where the table has no such row.
+
+    A reference is the name of a table, the data set where its columns are of several, and the row where it is not
+    `row`: `cifar100_igcd_l`, `mi.cub`, `backbone.vit_b/gm`.
+
+    >>> published_figures("mi.cub", "gm")
+    PublishedFigures(table='3', figures={'M_f': 6.8, 'M_d': 26.7})
+    >>> published_figures("mi.cub", "orca") is None
+    True
+    """
+    path, _, own_row = reference.partition("/")
+    name, _, part = path.partition(".")
+    if name not in TABLES:
+        raise IgcdError(f"paper: there is no table {name!r}; choose one of {', '.join(TABLES)}")
+    table = TABLES[name]
+    prefix = f"{part}." if part else ""
+    columns = {
+        column.removeprefix(prefix): at for at, column in enumerate(table["columns"]) if column.startswith(prefix)
+    }
+    if not columns:
+        parts = dict.fromkeys(column.partition(".")[0] for column in table["columns"])
+        raise IgcdError(f"paper: table {name} has no columns of {part!r}; choose one of {', '.join(parts)}")
+    values = table["rows"].get(own_row or row)
+    if values is None:
+        return None
+    figures = {column: values[at] for column, at in columns.items() if values[at] is not None}
+    return PublishedFigures(table["table"], figures)
+
 
 @dataclass(frozen=True)
 class PublishedRow:
-    """One row of a table of the paper."""
+    """The row of `snn_density` in a table of the paper."""
 
     table: str
     backbone: str
@@ -33,44 +80,51 @@ class PublishedCount:
     true: tuple[int, ...]
 
 
-def _row(table: str, backbone: str, columns: str, values: Sequence[float]) -> PublishedRow:
-    *scores, forgetting, discovery = values
-    keys = [(int(column[0]), column[2:]) for column in columns.split()]
-    return PublishedRow(table, backbone, dict(zip(keys, scores, strict=True)), forgetting, discovery)
+def _row(reference: str, backbone: str) -> PublishedRow:
+    published = published_figures(reference, "snn_density")
+    assert published is not None  # noqa: S101 - every table named here has the row
+    figures = dict(published.figures)
+    forgetting, discovery = figures.pop("M_f"), figures.pop("M_d")
+    scores = {(int(column[1]), column[3:]): score for column, score in figures.items()}
+    return PublishedRow(published.table, backbone, scores, forgetting, discovery)
 
 
-_IGCD_L = "0.All 1.All 1.Old 1.New 2.All 2.Old 2.New 2.S-0 3.All 3.Old 3.New 3.S-1 3.S-0"
-_IGCD_U = "0.All 1.New 1.S-0 2.New 2.S-1 2.S-0 3.New 3.S-2 3.S-1 3.S-0"
-
-# fmt: off
 PUBLISHED: Mapping[str, tuple[PublishedRow, ...]] = {
-    "inat2021-igcd-l": (
-        _row("1", RESNET_18, _IGCD_L,
-             [41.8, 25.6, 34.6, 14.5, 25.7, 35.0, 21.5, 16.4, 22.8, 35.9, 17.8, 16.4, 14.2, 27.6, 28.4]),
-        _row("A7", VIT_B_16, _IGCD_L,
-             [45.6, 27.0, 36.3, 16.7, 26.8, 37.2, 23.4, 18.5, 25.0, 38.1, 19.7, 18.2, 17.1, 29.4, 30.2]),
-    ),
-    "inat2021-igcd-u": (
-        _row("2", RESNET_18, _IGCD_U, [41.8, 12.7, 22.1, 15.4, 10.7, 14.3, 16.1, 11.2, 9.1, 13.1, 28.7, 14.1]),
-        # The paper heads the third column of this table S-1; by the layout of table 2 it is S-0.
-        _row("A8", VIT_B_16, _IGCD_U, [41.9, 12.8, 22.5, 15.7, 10.9, 14.6, 16.3, 11.5, 9.0, 13.6, 28.4, 14.9]),
-    ),
-    "cifar100-igcd-l": (
-        _row("A9", RESNET_18, _IGCD_L,
-             [77.8, 78.5, 79.0, 78.2, 78.0, 78.7, 75.0, 65.3, 76.0, 78.8, 72.1, 64.6, 51.3, 26.5, 69.2]),
-    ),
-    "cifar100-igcd-u": (
-        _row("A10", RESNET_18, _IGCD_U, [77.8, 64.4, 46.9, 67.8, 47.0, 42.1, 68.0, 40.0, 46.8, 41.5, 36.3, 55.9]),
-    ),
-    "cifar100-mi": (_row("3", RESNET_18, "", [4.0, 31.2]),),
-    "cub-mi": (_row("3", RESNET_18, "", [6.7, 29.4]),),
+    "inat2021-igcd-l": (_row("inat_igcd_l_resnet18", RESNET_18), _row("inat_igcd_l_vit_b16", VIT_B_16)),
+    # The paper heads the third column of the second table S-1; by the layout of table 2 it is S-0.
+    "inat2021-igcd-u": (_row("inat_igcd_u_resnet18", RESNET_18), _row("inat_igcd_u_vit_b16", VIT_B_16)),
+    "cifar100-igcd-l": (_row("cifar100_igcd_l", RESNET_18),),
+    "cifar100-igcd-u": (_row("cifar100_igcd_u", RESNET_18),),
+    "cifar100-mi": (_row("mi.cifar100", RESNET_18),),
+    "cub-mi": (_row("mi.cub", RESNET_18),),
 }
-# fmt: on
+"""What the paper reports for its own method, by stream."""
+
+
+def published_count(stream: str, method: str) -> PublishedCount | None:
+    """How many new categories the paper says a method found, where its table 4 has the stream and the method.
+
+    >>> published_count("cifar100-mi", "gm")
+    PublishedCount(table='4', found=(14, 13, 13), true=(10, 10, 10))
+    """
+    part = {"cifar100-mi": "cifar100_mi", "inat2021-igcd-l": "inat_l"}.get(stream)
+    if part is None:
+        return None
+    found = published_figures(f"category_count.{part}", method)
+    true = published_figures(f"category_count.{part}", "ground_truth")
+    if found is None or true is None:
+        return None
+    return PublishedCount(
+        found.table,
+        found=tuple(int(count) for count in found.figures.values()),
+        true=tuple(int(count) for count in true.figures.values()),
+    )
+
 
 PUBLISHED_COUNTS: Mapping[str, PublishedCount] = {
-    "cifar100-mi": PublishedCount("4", found=(13, 10, 12), true=(10, 10, 10)),
-    "inat2021-igcd-l": PublishedCount("4", found=(886, 2857, 4085), true=(972, 3040, 4324)),
+    stream: count for stream in PUBLISHED if (count := published_count(stream, "snn_density")) is not None
 }
+"""New categories found by the paper's own method, by stream."""
 
 _LIMITS = {
     "images_labeled": "images per category at stage 0",

@@ -35,7 +35,9 @@ def score_table(results: Results, name: str, note: str, published: Sequence[Publ
     stages = tuple(
         (
             result.stage,
-            _groups(result.scores, [group for row in published for at, group in row.scores if at == result.stage]),
+            groups_of_stage(
+                result.scores, [group for row in published for at, group in row.scores if at == result.stage]
+            ),
         )
         for result in results.stages
     )
@@ -57,7 +59,7 @@ def level_table(predictions: Predictions, taxonomy: Mapping[str, Taxon], split: 
     rows_of_split = zip(predictions.category, predictions.split, strict=True)
     present = sorted({category for category, split_of_row in rows_of_split if split_of_row == split})
     group_of = groups_by_level([taxonomy[name] for name in present])
-    stages = tuple((stage.stage, _groups(stage.scores, [])) for stage in next(iter(scores.values())))
+    stages = tuple((stage.stage, groups_of_stage(stage.scores, [])) for stage in next(iter(scores.values())))
     rows = []
     for level, level_stages in scores.items():
         n_groups = len(set(group_of[level].tolist()))
@@ -69,15 +71,15 @@ def level_table(predictions: Predictions, taxonomy: Mapping[str, Taxon], split: 
     return ScoreTable(stages, tuple(rows))
 
 
-def _groups(scores: Mapping[str, float | None], published: Sequence[str]) -> tuple[str, ...]:
+def groups_of_stage(scores: Mapping[str, float | None], published: Sequence[str]) -> tuple[str, ...]:
     """The groups of a stage in the paper's order: All, Old, New, then S-t from the latest to the first.
 
     All says nothing beside a single group of the stage's own, so it stands alone at stage 0 and is left out where all
     categories are new, as in table 2.
 
-    >>> _groups({"All": 80.0, "Old": 80.0, "New": None}, [])
+    >>> groups_of_stage({"All": 80.0, "Old": 80.0, "New": None}, [])
     ('All',)
-    >>> _groups({"All": 60.0, "Old": None, "New": 60.0, "S-0": 50.0, "S-1": 40.0}, [])
+    >>> groups_of_stage({"All": 60.0, "Old": None, "New": 60.0, "S-0": 50.0, "S-1": 40.0}, [])
     ('New', 'S-1', 'S-0')
     """
     present = {group for group, score in scores.items() if score is not None}
