@@ -14,6 +14,7 @@ import typer
 from igcd import __version__
 from igcd.cli.build_commands import Json, add_build_commands
 from igcd.cli.compare import add_comparison_commands
+from igcd.cli.count import count
 from igcd.cli.score import score
 from igcd.data.sources import SOURCES
 from igcd.errors import IgcdError
@@ -118,6 +119,7 @@ def ls(
 
 
 app.command()(score)
+app.command()(count)
 
 
 @app.command()

@@ -1,0 +1,222 @@
+"""`igcd count`: how many categories are in anybody's embeddings."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from igcd.errors import IgcdError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
+
+    from igcd.functional.counting import CountEstimate
+
+METHODS = ("density", "kmeans", "silhouette")
+NO_LABEL = ("", "-1")
+LABEL_COLUMNS = ("label", "category")
+
+
+def count(
+    features: Annotated[
+        Path,
+        typer.Argument(
+            help="One embedding per row, a .npy file of numbers.",
+            metavar="FEATURES.npy",
+            show_default=False,
+            readable=False,  # not typer's to check: what cannot be read is told in a sentence like every other fault
+        ),
+    ],
+    labels: Annotated[
+        Path | None,
+        typer.Option(
+            help="One label per embedding: .npy, .csv with a column label or category, or text, a line each. "
+            "Empty or -1 stands for none.",
+            metavar="FILE",
+            show_default=False,
+            readable=False,
+        ),
+    ] = None,
+    method: Annotated[str, typer.Option(help="density, kmeans (needs labels) or silhouette.")] = "density",
+    neighbors: Annotated[
+        int | None, typer.Option(help="K of the density; told by the labels, or 10 without any.", show_default=False)
+    ] = None,
+    margin: Annotated[
+        float | None,
+        typer.Option(help="How much denser than known a novel peak must be; told by the labels.", show_default=False),
+    ] = None,
+    max_categories: Annotated[
+        int | None, typer.Option(help="Upper limit for kmeans and silhouette.", show_default=False)
+    ] = None,
+    starts: Annotated[int, typer.Option(help="Starts of each k-means, of which the best is kept.")] = 1,
+    seed: Annotated[int, typer.Option(help="Of what is drawn at random by kmeans and silhouette.")] = 0,
+    json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
+) -> None:
+    """Count the categories in embeddings: those that have labels, and the novel ones among the rest."""
+    if method not in METHODS:
+        raise IgcdError(f"--method must be one of {', '.join(METHODS)}, got {method!r}; choose one of them")
+    embeddings = read_features(features)
+    names = [""] * len(embeddings) if labels is None else read_labels(labels, n=len(embeddings))
+    estimate, n_known = estimate_from(
+        embeddings,
+        names,
+        method=method,
+        n_neighbors=neighbors,
+        margin=margin,
+        max_categories=max_categories,
+        n_starts=starts,
+        seed=seed,
+    )
+    n_labeled = sum(name not in NO_LABEL for name in names)
+    if json:
+        from json import dumps
+
+        found = {
+            "method": estimate.method,
+            "n_categories": estimate.n_categories,
+            "n_known": n_known,
+            "n_novel": estimate.n_novel,
+            "n_images": len(names),
+            "n_labeled": n_labeled,
+            "n_trials": estimate.n_trials,
+            "details": dict(estimate.details),
+        }
+        typer.echo(dumps(found, indent=2, allow_nan=False))
+        return
+    typer.echo(f"{estimate.n_categories:,} categories, {n_known:,} with labels and {estimate.n_novel:,} novel")
+    details = ", ".join(f"{name} {value:.4g}" for name, value in estimate.details.items())
+    typer.echo(
+        f"by {estimate.method} on {len(names):,} embeddings, {n_labeled:,} of them labeled; "
+        f"numbers tried: {estimate.n_trials}; {details}"
+    )
+
+
+def estimate_from(
+    embeddings: "npt.NDArray[np.generic]",
+    names: list[str],
+    *,
+    method: str,
+    n_neighbors: int | None,
+    margin: float | None,
+    max_categories: int | None,
+    n_starts: int,
+    seed: int,
+) -> "tuple[CountEstimate, int]":
+    """The estimate and the number of labeled categories. (n, d), n names, empty or -1 where there is no label."""
+    import numpy as np
+    import torch
+
+    from igcd.functional.counting import estimate_count
+
+    codes = {name: code for code, name in enumerate(sorted(set(names) - set(NO_LABEL)))}
+    rows = np.array([codes.get(name, -1) for name in names], dtype=np.int64)
+    single = torch.from_numpy(embeddings.astype(np.float32))
+    estimate = estimate_count(
+        method,  # type: ignore[arg-type]  # one of METHODS, which count() has checked
+        single[rows >= 0],
+        torch.from_numpy(rows[rows >= 0]),
+        single[rows < 0],
+        generator=torch.Generator().manual_seed(seed),
+        n_neighbors=n_neighbors,
+        margin=margin,
+        max_categories=max_categories,
+        n_starts=n_starts,
+    )
+    return estimate, len(codes)
+
+
+def read_features(path: Path) -> "npt.NDArray[np.generic]":
+    """A table of numbers from a .npy file, (n, d)."""
+    import numpy as np
+
+    table = _read_npy(path, "embeddings")
+    if table.ndim != 2 or table.shape[1] == 0:
+        raise IgcdError(
+            f"{path} must hold a table with one embedding per row, got an array of shape {table.shape}; reshape it"
+        )
+    if not (np.issubdtype(table.dtype, np.integer) or np.issubdtype(table.dtype, np.floating)):
+        raise IgcdError(f"{path} must hold numbers, got {table.dtype}; save the embeddings as float32")
+    with np.errstate(over="ignore"):
+        finite = np.isfinite(table.astype(np.float32)).all(axis=1)
+    if not finite.all():
+        raise IgcdError(
+            f"{path}, row {int(finite.argmin())} (from 0): expected finite numbers that float32 can hold, got others; "
+            "check what it was encoded from"
+        )
+    return table
+
+
+def read_labels(path: Path, *, n: int) -> list[str]:
+    """One label per embedding, as text; empty or -1 where there is none."""
+    if path.suffix == ".npy":
+        names = _labels_from_npy(path)
+    elif path.suffix == ".csv":
+        names = _labels_from_csv(path)
+    else:
+        names = [line.strip() for line in _read_text(path).split("\n")]
+        if names[-1] == "":  # what stands behind the last line break is no line
+            names.pop()
+    if len(names) != n:
+        raise IgcdError(f"{path} must hold one label for each of the {n} embeddings, got {len(names)}; align them")
+    return names
+
+
+def _labels_from_npy(path: Path) -> list[str]:
+    import numpy as np
+
+    labels = _read_npy(path, "labels")
+    if labels.ndim != 1 or labels.dtype.kind not in "iuU":
+        raise IgcdError(
+            f"{path} must hold one whole number or one name per embedding, got {labels.dtype} of shape {labels.shape}; "
+            "save the labels as integers"
+        )
+    return [str(label).strip() for label in np.asarray(labels).tolist()]
+
+
+def _labels_from_csv(path: Path) -> list[str]:
+    import csv
+    import io
+
+    try:
+        header, *rows = csv.reader(io.StringIO(_read_text(path)), strict=True)
+    except ValueError:
+        raise IgcdError(f"{path} is empty; write a header and one line per embedding") from None
+    except csv.Error as error:
+        raise IgcdError(f"{path} is not a CSV file ({error}); correct it") from None
+    columns = [column for column, name in enumerate(header) if name.strip().lower() in LABEL_COLUMNS]
+    if len(columns) != 1:
+        raise IgcdError(
+            f"{path}, line 1: expected one column named {' or '.join(LABEL_COLUMNS)}, got {', '.join(header)}; "
+            "rename the column of the labels"
+        )
+    names = []
+    for line, row in enumerate(rows, start=2):
+        row = row or [""]  # the reader gives an empty line back as nothing, in a file of one column it is no label
+        if len(row) != len(header):
+            raise IgcdError(f"{path}, line {line}: expected {len(header)} values, got {len(row)}; correct it")
+        names.append(row[columns[0]].strip())
+    return names
+
+
+def _read_text(path: Path) -> str:
+    if not path.is_file():
+        raise IgcdError(f"expected a file of labels, got {path}, which is none; check the path")
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise IgcdError(f"{path} is not UTF-8 text; save it as UTF-8, or as .npy") from None
+
+
+def _read_npy(path: Path, what: str) -> "npt.NDArray[np.generic]":
+    import numpy as np
+
+    if not path.is_file():
+        raise IgcdError(f"expected a .npy file of {what}, got {path}, which is no file; check the path")
+    try:
+        with path.open("rb") as file:
+            return np.lib.format.read_array(file, allow_pickle=False)
+    except (ValueError, EOFError, MemoryError) as error:
+        raise IgcdError(
+            f"{path} cannot be read as .npy ({error}); save the {what} as numbers with numpy.save"
+        ) from None

@@ -1,0 +1,172 @@
+"""One Gaussian per category with a covariance they share: a classifier from statistics, with no image kept.
+
+The mean of a category, the scatter inside all of them, a shrinkage that makes it invertible, and the nearest category
+by Mahalanobis distance (linear discriminant analysis; the idea of VB-CGCD with our seeds).
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from sklearn.covariance import (  # type: ignore[import-untyped]
+    ledoit_wolf_shrinkage as sklearn_ledoit_wolf_shrinkage,
+)
+from torch import Tensor
+
+from igcd.errors import IgcdError
+
+_ROWS_AT_A_TIME = 4096
+
+
+@dataclass(frozen=True)
+class ScatterStatistics:
+    """What remains of the images of c categories, enough to add categories later."""
+
+    means: Tensor  # (c, d)
+    counts: Tensor  # (c,)
+    scatter: Tensor  # (d, d) float64: Σ over all images of (x − μ)(x − μ)ᵀ, μ the mean of the image's category
+
+
+@dataclass(frozen=True)
+class SharedGaussians:
+    """Category means in the space where the shared covariance is the identity."""
+
+    whitening: Tensor  # (d, d): distances of x @ whitening are Mahalanobis distances of x
+    means: Tensor  # (c, d) whitened
+    log_priors: Tensor  # (c,)
+
+    def log_posteriors(self, queries: Tensor) -> Tensor:
+        """Log of p(category | x), where p(x | category) = N(μ_c, Σ). (n, d) -> (n, c)."""
+        white = queries.to(self.whitening.dtype) @ self.whitening
+        # −‖x − μ‖²/2 without ‖x‖²/2, which is the same for every category.
+        return (white @ self.means.T - self.means.square().sum(dim=1) / 2 + self.log_priors).log_softmax(dim=1)
+
+    def predict(self, queries: Tensor) -> tuple[Tensor, Tensor]:
+        """The most probable category of each query and its probability, in bounded memory. (n, d) -> (n,), (n,)."""
+        rows = torch.empty(len(queries), dtype=torch.int64, device=queries.device)
+        probs = torch.empty(len(queries), dtype=self.means.dtype, device=queries.device)
+        for start in range(0, len(queries), _ROWS_AT_A_TIME):
+            part = slice(start, start + _ROWS_AT_A_TIME)
+            best = self.log_posteriors(queries[part]).max(dim=1)
+            probs[part], rows[part] = best.values.exp(), best.indices
+        return rows, probs
+
+
+def scatter_statistics(features: Tensor, rows: Tensor, *, n_categories: int) -> ScatterStatistics:
+    """Mean of each category and scatter about the means, all categories together. (n, d), (n,) -> (c, d), (d, d)."""
+    counts = torch.bincount(rows, minlength=n_categories)
+    if len(counts) != n_categories or not counts.all():
+        raise IgcdError(
+            f"each of the {n_categories} categories needs an image, got {int((counts > 0).sum())} categories with one "
+            f"and ids up to {len(counts) - 1}; number the categories from 0 without gaps"
+        )
+    width = features.shape[1]
+    sums = torch.zeros(n_categories, width, dtype=torch.float64, device=features.device)
+    for part in _parts(len(features)):
+        sums.index_add_(0, rows[part], features[part].double())
+    means = sums / counts[:, None]
+    scatter = torch.zeros(width, width, dtype=torch.float64, device=features.device)
+    for part in _parts(len(features)):
+        apart = features[part].double() - means[rows[part]]
+        scatter += apart.T @ apart
+    return ScatterStatistics(means.to(torch.promote_types(features.dtype, torch.float32)), counts, scatter)
+
+
+def join_scatter(first: ScatterStatistics, second: ScatterStatistics) -> ScatterStatistics:
+    """The categories of both, those of the second behind those of the first; scatters add up."""
+    return ScatterStatistics(
+        torch.cat([first.means, second.means]),
+        torch.cat([first.counts, second.counts]),
+        first.scatter + second.scatter,
+    )
+
+
+def pooled_covariance(statistics: ScatterStatistics) -> Tensor:
+    """The covariance inside categories, scatter / number of images. -> (d, d)."""
+    return statistics.scatter / statistics.counts.sum()
+
+
+def shrink(covariance: Tensor, shrinkage: float) -> Tensor:
+    """(1 − s) Σ + s (tr Σ / d) I: pulled toward a round one with the same total variance. (d, d) -> (d, d).
+
+    >>> shrink(torch.tensor([[3.0, 1.0], [1.0, 1.0]]), 0.5)
+    tensor([[2.5000, 0.5000],
+            [0.5000, 1.5000]])
+    """
+    if not 0.0 <= shrinkage <= 1.0:
+        raise IgcdError(f"shrinkage must be between 0 and 1, got {shrinkage}; change it")
+    width = len(covariance)
+    round_one = torch.eye(width, dtype=covariance.dtype, device=covariance.device) * covariance.trace() / width
+    return (1 - shrinkage) * covariance + shrinkage * round_one
+
+
+def oas_shrinkage(covariance: Tensor, n_images: int) -> float:
+    """The shrinkage best for Gaussian data as far as the covariance itself tells (Chen et al., 2010). (d, d) -> [0, 1].
+
+    It needs no image, so it can follow statistics that grow.
+    """
+    width = len(covariance)
+    mean_square, squared_mean = float(covariance.square().mean()), float(covariance.trace() / width) ** 2
+    denominator = (n_images + 1) * (mean_square - squared_mean / width)
+    return 1.0 if denominator <= 0 else min(1.0, (mean_square + squared_mean) / denominator)
+
+
+def ledoit_wolf_shrinkage(features: Tensor, rows: Tensor, means: Tensor) -> float:
+    """Ledoit and Wolf's shrinkage of the covariance inside categories. (n, d), (n,), (c, d) -> [0, 1]."""
+    apart = features.double() - means[rows].double()
+    return float(sklearn_ledoit_wolf_shrinkage(apart.cpu().numpy(), assume_centered=True))
+
+
+def shared_gaussians(
+    statistics: ScatterStatistics,
+    *,
+    shrinkage: float | Literal["oas"] = "oas",
+    prior: Literal["uniform", "counts"] = "uniform",
+) -> SharedGaussians:
+    """The classifier that statistics describe. Priors are equal, or in proportion to the images of each category.
+
+    `shrinkage` is a number, such as `ledoit_wolf_shrinkage` gives, or `oas` for what the statistics alone tell.
+    """
+    covariance = pooled_covariance(statistics)
+    if shrinkage == "oas":
+        shrinkage = oas_shrinkage(covariance, int(statistics.counts.sum()))
+    factor, failed = torch.linalg.cholesky_ex(shrink(covariance, shrinkage))
+    if failed:
+        raise IgcdError(
+            f"the covariance inside categories cannot be inverted with a shrinkage of {shrinkage:g}; "
+            "raise it, or give categories more than one image each"
+        )
+    # Σ = L Lᵀ, so x ↦ x L⁻ᵀ makes Σ the identity.
+    identity = torch.eye(len(factor), dtype=factor.dtype, device=factor.device)
+    whitening = torch.linalg.solve_triangular(factor, identity, upper=False).T
+    weights = torch.ones_like(statistics.counts) if prior == "uniform" else statistics.counts
+    dtype = statistics.means.dtype
+    whitened_means = (statistics.means.double() @ whitening).to(dtype)
+    return SharedGaussians(whitening.to(dtype), whitened_means, weights.to(dtype).log().log_softmax(dim=0))
+
+
+def refine_means(
+    gaussians: SharedGaussians, features: Tensor, *, n_fixed: int, n_rounds: int = 5
+) -> tuple[SharedGaussians, Tensor]:
+    """Reassigns images and recomputes the means of new categories, round after round. (n, d) -> gaussians, (n,).
+
+    The first `n_fixed` categories are known and keep their means; the others become the means of the images that are
+    nearest to them, a category that gets none keeps its own. Returns also the category of each image at the end.
+    """
+    rows, _ = gaussians.predict(features)
+    white = features.to(gaussians.whitening.dtype) @ gaussians.whitening
+    for _ in range(n_rounds):
+        sums = torch.zeros_like(gaussians.means).index_add(0, rows, white)
+        counts = torch.bincount(rows, minlength=len(gaussians.means))[:, None]
+        changes = counts > 0
+        changes[:n_fixed] = False
+        means = torch.where(changes, sums / counts.clamp(min=1), gaussians.means)
+        gaussians = SharedGaussians(gaussians.whitening, means, gaussians.log_priors)
+        before, (rows, _) = rows, gaussians.predict(features)
+        if torch.equal(before, rows):
+            break
+    return gaussians, rows
+
+
+def _parts(n: int) -> list[slice]:
+    return [slice(start, start + _ROWS_AT_A_TIME) for start in range(0, n, _ROWS_AT_A_TIME)]

@@ -1,0 +1,159 @@
+import math
+
+import numpy as np
+import pytest
+import torch
+from sklearn.covariance import ledoit_wolf, oas
+from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+from igcd.errors import IgcdError
+from igcd.functional.gaussian import (
+    join_scatter,
+    ledoit_wolf_shrinkage,
+    oas_shrinkage,
+    pooled_covariance,
+    refine_means,
+    scatter_statistics,
+    shared_gaussians,
+    shrink,
+)
+
+
+def gen(seed):
+    return torch.Generator().manual_seed(seed)
+
+
+def data(n=120, n_categories=4, width=5, seed=0):
+    stretch = torch.tensor([3.0, 1.0, 0.5, 2.0, 0.1], dtype=torch.float64)[:width]
+    rows = torch.arange(n) % n_categories
+    means = torch.randn(n_categories, width, generator=gen(seed), dtype=torch.float64)
+    return means[rows] + stretch * torch.randn(n, width, generator=gen(seed + 1), dtype=torch.float64), rows
+
+
+def slow_log_posteriors(features, rows, queries, shrinkage):
+    categories = sorted(set(rows.tolist()))
+    means = [features[rows == c].mean(0) for c in categories]
+    width = features.shape[1]
+    covariance = torch.zeros(width, width, dtype=torch.float64)
+    for x, c in zip(features, rows.tolist(), strict=True):
+        covariance += torch.outer(x - means[c], x - means[c]) / len(features)
+    round_one = torch.eye(width, dtype=torch.float64) * covariance.trace() / width
+    precision = torch.linalg.inv((1 - shrinkage) * covariance + shrinkage * round_one)
+    found = []
+    for x in queries:
+        weights = [math.exp(-float((x - mean) @ precision @ (x - mean)) / 2) for mean in means]
+        found.append([math.log(weight / sum(weights)) for weight in weights])
+    return found
+
+
+@pytest.mark.parametrize("shrinkage", [0.0, 0.3, 1.0])
+def test_log_posteriors_equal_slow_twin(shrinkage):
+    features, rows = data()
+    gaussians = shared_gaussians(scatter_statistics(features, rows, n_categories=4), shrinkage=shrinkage)
+    expected = slow_log_posteriors(features, rows, features[:9], shrinkage)
+    torch.testing.assert_close(gaussians.log_posteriors(features[:9]), torch.tensor(expected, dtype=torch.float64))
+
+
+def test_it_is_scikit_learns_linear_discriminant_analysis():
+    features, rows = data(n=203)
+    gaussians = shared_gaussians(scatter_statistics(features, rows, n_categories=4), shrinkage=0.2, prior="counts")
+
+    class Shrunk:  # scikit-learn shrinks each category's covariance; given ours, the classifier must be the same
+        def fit(self, _features):
+            self.covariance_ = shrink(
+                pooled_covariance(scatter_statistics(features, rows, n_categories=4)), 0.2
+            ).numpy()
+            return self
+
+    theirs = LinearDiscriminantAnalysis(solver="lsqr", covariance_estimator=Shrunk()).fit(
+        features.numpy(), rows.numpy()
+    )
+    ours = gaussians.log_posteriors(features).exp().numpy()
+    np.testing.assert_allclose(ours, theirs.predict_proba(features.numpy()), rtol=1e-6, atol=1e-12)
+    best, probs = gaussians.predict(features)
+    assert best.tolist() == ours.argmax(1).tolist()
+    np.testing.assert_allclose(probs.numpy(), ours.max(1))
+
+
+def test_a_linear_map_of_the_features_changes_nothing_without_shrinkage():
+    features, rows = data(seed=3)
+    turn = torch.randn(5, 5, generator=gen(9), dtype=torch.float64)
+    both = [
+        shared_gaussians(scatter_statistics(x, rows, n_categories=4), shrinkage=0.0).log_posteriors(x)
+        for x in (features, features @ turn + 7)
+    ]
+    torch.testing.assert_close(*both)
+
+
+def test_full_shrinkage_is_the_nearest_mean():
+    features, rows = data(seed=4)
+    statistics = scatter_statistics(features, rows, n_categories=4)
+    found, _ = shared_gaussians(statistics, shrinkage=1.0).predict(features)
+    assert found.tolist() == torch.cdist(features, statistics.means).argmin(1).tolist()
+
+
+def test_statistics_of_two_stages_are_those_of_all_categories():
+    features, rows = data()
+    whole = scatter_statistics(features, rows, n_categories=4)
+    old = scatter_statistics(features[rows < 3], rows[rows < 3], n_categories=3)
+    new = scatter_statistics(features[rows == 3], rows[rows == 3] - 3, n_categories=1)
+    joined = join_scatter(old, new)
+    torch.testing.assert_close(joined.means, whole.means)
+    torch.testing.assert_close(joined.scatter, whole.scatter)
+    assert joined.counts.tolist() == whole.counts.tolist()
+
+
+def test_shrinkages_are_scikit_learns():
+    features, rows = data(n=60)
+    means = scatter_statistics(features, rows, n_categories=4).means
+    apart = features - means[rows]
+    covariance = apart.T @ apart / len(apart)
+    assert ledoit_wolf_shrinkage(features, rows, means) == pytest.approx(
+        ledoit_wolf(apart.numpy(), assume_centered=True)[1]
+    )
+    shrunk, amount = oas(apart.numpy(), assume_centered=True)
+    assert oas_shrinkage(covariance, 60) == pytest.approx(amount)
+    np.testing.assert_allclose(shrink(covariance, amount).numpy(), shrunk)
+    assert oas_shrinkage(torch.eye(3, dtype=torch.float64), 10) == 1.0  # round already: shrink all the way
+
+
+def test_fewer_images_than_dimensions_need_shrinkage():
+    features, rows = data(n=6, n_categories=2)
+    features = torch.cat([features, features + 1], dim=1)  # rank 4 of 10
+    statistics = scatter_statistics(features, rows, n_categories=2)
+    with pytest.raises(IgcdError, match="cannot be inverted with a shrinkage of 0"):
+        shared_gaussians(statistics, shrinkage=0.0)
+    assert torch.isfinite(shared_gaussians(statistics).log_posteriors(features)).all()
+    with pytest.raises(IgcdError, match="between 0 and 1, got 2"):
+        shared_gaussians(statistics, shrinkage=2.0)
+    with pytest.raises(IgcdError, match="each of the 5 categories"):
+        scatter_statistics(features, rows, n_categories=5)
+
+
+def test_float32_agrees_with_float64():
+    features, rows = data(n=400)
+    exact = shared_gaussians(scatter_statistics(features, rows, n_categories=4)).log_posteriors(features)
+    single = shared_gaussians(scatter_statistics(features.float(), rows, n_categories=4)).log_posteriors(
+        features.float()
+    )
+    assert single.dtype == torch.float32
+    torch.testing.assert_close(single.double(), exact, rtol=1e-3, atol=1e-3)
+
+
+def test_refining_moves_new_means_to_their_images_and_leaves_known_ones():
+    centers = torch.tensor([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0]], dtype=torch.float64)
+    rows = torch.arange(3).repeat_interleave(50)
+    features = centers[rows] + torch.randn(150, 2, generator=gen(1), dtype=torch.float64)
+    known = scatter_statistics(features[rows == 0], rows[rows == 0], n_categories=1)
+    seeds = scatter_statistics(centers[1:] * 0.8, torch.arange(2), n_categories=2)  # off by a fifth, scatter 0
+    start = shared_gaussians(join_scatter(known, seeds))
+    refined, found = refine_means(start, features, n_fixed=1)
+    assert (found == rows).all()
+    torch.testing.assert_close(refined.means[0], start.means[0])
+    for row in (1, 2):
+        torch.testing.assert_close(refined.means[row], (features[rows == row] @ start.whitening).mean(0))
+    lost = join_scatter(
+        known, scatter_statistics(torch.full((1, 2), 1e3).double(), torch.zeros(1).long(), n_categories=1)
+    )
+    start = shared_gaussians(lost)
+    torch.testing.assert_close(refine_means(start, features, n_fixed=1)[0].means, start.means)  # nobody is near it
