@@ -1,11 +1,16 @@
+import inspect
+import json
 import tarfile
+from typing import get_args
 
 import pytest
 
-from igcd.assembly import build_stream
+from igcd.assembly import COMPARED, build_stream
+from igcd.cli.run import run_recipe
 from igcd.config import StreamConfig
 from igcd.data.fieldguide.guide import FieldGuide, write
 from igcd.errors import IgcdError
+from igcd.method_sections import METHODS, AnyMethodSection, SnnDensitySection
 from igcd.streams.inat_igcd import PlaceAndYearSpec
 
 
@@ -39,3 +44,33 @@ def test_missing_annotations_and_sources_without_places_get_a_sentence(tmp_path)
     with pytest.raises(IgcdError, match="whole numbers"):
         options = {"n_species": "many"}
         build_stream(StreamConfig(source="fieldguide", options=options, by_place_and_year=spec), seed=0)
+
+
+@pytest.mark.parametrize("kind", get_args(get_args(AnyMethodSection)[0]), ids=lambda kind: kind().name)
+def test_a_section_has_the_options_and_defaults_of_its_method(kind):
+    section = kind()
+    assert section.name in METHODS
+    if isinstance(section, SnnDensitySection):
+        return  # takes its options in groups; test_every_method_runs makes it
+    makers = [kind for kind in COMPARED[section.name].__mro__ if "__init__" in vars(kind)]
+    told = {}
+    for maker in reversed(makers):  # an option handed on to a parent by **options has the parent's default
+        told |= {name: given.default for name, given in inspect.signature(maker.__init__).parameters.items()}
+    for name, value in section.options().items():
+        assert told[name] == value, name
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_runs_within_its_budget_and_is_recorded(method, tmp_path):
+    recipe = tmp_path / "small.yaml"
+    recipe.write_text(
+        "stream:\n  source: digits\n  by_category: {protocol: igcd-l, categories_per_stage: [4, 2, 2],"
+        " images_labeled: 12, images_new: 12, images_old: 4, test_per_category: 3}\n"
+        "encoder: {backbone: resnet10t, weights: random, size: 32, tail: adapter, n_views: 2, cache: null}\n"
+        "training: {first_stage: {epochs: 1}, later_stages: {epochs: 1}}\n"
+    )
+    run_recipe(str(recipe), [f"method.name={method}"], tmp_path / "out", resume=False, as_json=True)
+    results = json.loads((tmp_path / "out" / "results.json").read_text())
+    assert results["method"] == method and len(results["stages"]) == 3
+    assert 0 <= results["M_d"] <= 100
+    assert "NaN" not in (tmp_path / "out" / "results.json").read_text()

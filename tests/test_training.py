@@ -106,3 +106,26 @@ def test_epochs_draw_differently_and_no_images_give_no_batches():
     first, second = (next(draw_batches(50, 0, 20, seed=0, epoch=epoch)) for epoch in (0, 1))
     assert first.labeled_rows.tolist() != second.labeled_rows.tolist()
     assert list(draw_batches(0, 0, 20, seed=0, epoch=0)) == []
+
+
+def test_the_learning_rate_drops_in_steps(fabric):
+    """Ten epochs of one step with the gradient 1: each step's length is the learning rate."""
+    module = nn.Linear(1, 1, bias=False)
+    weights = [module.weight.item()]
+    train(
+        module,
+        lambda model, *_: model(torch.ones(1, 1)).sum(),
+        n_labeled=1,
+        n_unlabeled=0,
+        optimization=Optimization(10, learning_rate=1.0, momentum=0.0, weight_decay=0.0, schedule="steps"),
+        fabric=fabric,
+        seed=0,
+        after_epoch=lambda _report: weights.append(module.weight.item()),
+    )
+    assert -np.diff(weights) == pytest.approx([1.0] * 7 + [0.1] * 2 + [0.01], abs=1e-5)
+
+
+def test_the_cosine_falls_to_zero_and_never_rises():
+    optimization = Optimization(4, learning_rate=0.2)
+    rates = [optimization.learning_rate_at(share / 10) for share in range(11)]
+    assert rates[0] == 0.2 and rates[-1] == pytest.approx(0) and rates == sorted(rates, reverse=True)

@@ -22,9 +22,19 @@ from igcd.encoders.trunk_cache import Progress, TrunkCache
 from igcd.encoders.views import RECIPES, Transform
 from igcd.errors import IgcdError
 from igcd.method_sections import MethodSection, SnnDensitySection
+from igcd.methods.density_gaussian import DensityGaussian
+from igcd.methods.frost import Frost
+from igcd.methods.gcd import Gcd
+from igcd.methods.gm import GrowAndMerge
+from igcd.methods.happy import Happy
+from igcd.methods.kmeans import KMeans
 from igcd.methods.method import Method, Surroundings
-from igcd.methods.novel_count import CountNovel, GivenCounts
+from igcd.methods.novel_count import CountNovel, EstimatedCount, GivenCounts
+from igcd.methods.orca import Orca
+from igcd.methods.simgcd import SimGcd
+from igcd.methods.simgcd_icarl import SimGcdIcarl
 from igcd.methods.snn_density import DensitySelection, Objective, SnnDensity
+from igcd.methods.supervised import Supervised
 from igcd.streams.build import split_by_category
 from igcd.streams.inat_igcd import (
     PlaceAndYearSpec,
@@ -178,6 +188,8 @@ def method_maker(
     `n_novel` is the number of novel categories at each stage, for the methods that must be given it.
     """
     count: CountNovel = GivenCounts(tuple(n_novel or ()))
+    if recipe.n_novel != "given":
+        count = EstimatedCount(recipe.n_novel, seed=recipe.seed)
 
     def make(checkpoint: Checkpoint | None, after_epoch: Callable[[EpochReport], None]) -> Method:
         surroundings = Surroundings(encoder, fabric, recipe.seed, checkpoint, after_epoch)
@@ -208,7 +220,18 @@ def make_method(
     )
 
 
-COMPARED: dict[str, Callable[..., Method]] = {}
+COMPARED: dict[str, Callable[..., Method]] = {
+    "simgcd": SimGcd,
+    "simgcd_icarl": SimGcdIcarl,
+    "supervised": Supervised,
+    "frost": Frost,
+    "gm": GrowAndMerge,
+    "gcd": Gcd,
+    "orca": Orca,
+    "happy": Happy,
+    "density_gaussian": DensityGaussian,
+    "kmeans": KMeans,
+}
 """The methods the paper's is compared with. Each takes its surroundings, how to train, a count, and its options."""
 
 

@@ -149,6 +149,7 @@ class FrostSection(MethodSection):
     n_drawn: int = Field(default=2, ge=1)
     pseudo_label_weight: float = Field(default=0.01, ge=0)
     distillation_weight: float = Field(default=10.0, ge=0)
+    later_learning_rate: float = Field(default=0.01, gt=0)
     prototype_start: Literal["centers", "random"] = "centers"
 
 
@@ -166,6 +167,9 @@ class GmSection(MethodSection):
     distillation_weight: float = Field(default=1.0, ge=0)
     momentum: float = Field(default=0.9, ge=0, lt=1)
     prototype_start: Literal["centers", "random"] = "centers"
+    features: Literal["tuned", "frozen", "dual"] = "tuned"
+    frozen_weight: float = Field(default=0.5, gt=0, lt=1)
+    n_components: int = Field(default=128, ge=1)
 
     @property
     def budget(self) -> int:

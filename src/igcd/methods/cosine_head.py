@@ -26,8 +26,9 @@ class CosineHead(nn.Module):
 
     def grow(self, prototypes: Tensor) -> None:
         """Adds clusters with these prototypes, (m, d)."""
-        self.prototypes = nn.Parameter(torch.cat([self.prototypes.detach(), normalize(prototypes, dim=1)]))
-        self.is_open = torch.cat([self.is_open, torch.ones(len(prototypes), dtype=torch.bool)])
+        added = normalize(prototypes, dim=1).to(self.prototypes)
+        self.prototypes = nn.Parameter(torch.cat([self.prototypes.detach(), added]))
+        self.is_open = torch.cat([self.is_open, self.is_open.new_ones(len(prototypes))])
 
     def close(self, clusters: list[int]) -> None:
         """Leaves clusters out from now on."""
@@ -39,10 +40,14 @@ class CosineHead(nn.Module):
         return cosines.masked_fill(~self.is_open, -torch.inf)
 
     def _load_from_state_dict(self, state_dict: dict[str, Tensor], prefix: str, *rest: object) -> None:
-        """Takes the size of what is stored: a fresh head has no rows yet."""
-        stored = state_dict[f"{prefix}prototypes"]
-        self.prototypes = nn.Parameter(torch.empty_like(stored))
-        self.is_open = torch.empty(len(stored), dtype=torch.bool)
+        """Takes the size of what is stored: a fresh head has no rows yet.
+
+        One of that size is filled in place, for an optimizer may hold its prototypes already.
+        """
+        n_stored = len(state_dict[f"{prefix}prototypes"])
+        if n_stored != len(self):
+            self.prototypes = nn.Parameter(self.prototypes.new_empty(n_stored, self.prototypes.shape[1]))
+            self.is_open = self.is_open.new_empty(n_stored)
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
 

@@ -3,9 +3,28 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+import torch
 from torch import Tensor
 
 from igcd.errors import IgcdError
+from igcd.functional.counting import (
+    DEFAULT_N_NEIGHBORS,
+    MAX_N_NEIGHBORS,
+    CountMethod,
+    count_by_density,
+    estimate_count,
+)
+from igcd.functional.density import choose_n_neighbors
+from igcd.functional.grouping import distinct
+from igcd.functional.neighbors import neighbor_graph
+from igcd.functional.novelty import calibrate_margin, fit_projection
+
+MIN_TELLING_IMAGES = 4
+"""A category with fewer images does not tell how fine categories are: each half of them must have two."""
+MIN_TELLING_CATEGORIES = 2
+"""Fewer cannot tell what it looks like when one of them is hidden."""
+MIN_UNLABELED = 3
+"""Among fewer images nothing can be denser than its neighbors."""
 
 
 class CountNovel(Protocol):
@@ -28,3 +47,56 @@ class GivenCounts:
                 f"the number of novel categories is not given for stage {stage}; estimate it: n_novel=density"
             )
         return self.per_stage[stage]
+
+
+@dataclass(frozen=True)
+class EstimatedCount:
+    """The number as features tell it, by one of the estimators of `functional.counting`.
+
+    What is known may be many images of a category, a single prototype of it, or nothing at all. How fine categories are
+    (K, the margin; the accuracy of k-means) is told by categories with several images. Where there are none, as at the
+    later stages of a method that keeps no image: `density` takes the paper's K, and a peak is novel when it is denser
+    than similar to any prototype (every peak is, where nothing is known); `kmeans`, which has nothing to compare its
+    clusters with then, gives way to `silhouette`.
+    """
+
+    by: CountMethod
+    seed: int = 0
+
+    def __call__(self, stage: int, known: Tensor, clusters: Tensor, unlabeled: Tensor) -> int:
+        """From features of known images, (n, d), with their clusters, (n,), and of the unlabeled ones, (m, d)."""
+        if len(unlabeled) < MIN_UNLABELED:
+            return 0
+        known, clusters, unlabeled = known.detach().cpu(), clusters.cpu(), unlabeled.detach().cpu()
+        tells = _has_several(clusters)
+        if self.by == "density":
+            return _count_peaks(known, clusters, unlabeled, tells)
+        generator = torch.Generator().manual_seed((self.seed << 20) + stage)
+        by: CountMethod = "silhouette" if not tells.any() else self.by
+        found = estimate_count(by, known, clusters, unlabeled, generator=generator)
+        return min(found.n_novel, len(unlabeled))
+
+
+def _count_peaks(known: Tensor, clusters: Tensor, unlabeled: Tensor, tells: Tensor) -> int:
+    """Novel density peaks; those categories say how fine to look that can, see `EstimatedCount`."""
+    n_neighbors, margin = DEFAULT_N_NEIGHBORS, 0.0
+    if len(distinct(clusters[tells])[0]) >= MIN_TELLING_CATEGORIES:
+        if tells.all() and len(unlabeled) > MAX_N_NEIGHBORS:  # what is told in one go is the same, and fits
+            return count_by_density(known, clusters, unlabeled).n_novel
+        n_neighbors, margin = _told(known, clusters, unlabeled, tells)
+    n_neighbors = min(n_neighbors, len(unlabeled) - 1)
+    return count_by_density(known, clusters, unlabeled, n_neighbors=n_neighbors, margin=margin).n_novel
+
+
+def _has_several(clusters: Tensor) -> Tensor:
+    """Which known images are of a category that has several. (n,) -> (n,) bool."""
+    _, rows = distinct(clusters)
+    return torch.bincount(rows)[rows] >= MIN_TELLING_IMAGES
+
+
+def _told(known: Tensor, clusters: Tensor, unlabeled: Tensor, tells: Tensor) -> tuple[int, float]:
+    """K and the margin of `density` that these images ask for, in the space `count_by_density` looks at."""
+    h, own = fit_projection(torch.cat([known, unlabeled]))(known[tells]), clusters[tells]
+    graph = neighbor_graph(h, min(2 * MAX_N_NEIGHBORS, len(h) - 1))
+    n_neighbors = choose_n_neighbors(graph, own, count="total")
+    return n_neighbors, calibrate_margin(h, own, n_neighbors=n_neighbors)

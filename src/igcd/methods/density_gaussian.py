@@ -1,0 +1,336 @@
+"""One encoder that stands still, one Gaussian per category, novel ones seeded by density peaks.
+
+The idea of VB-CGCD with our seeds. Nothing but statistics is kept: the mean of each category and one covariance for
+all. Read top to bottom: `learn` is a stage, `_fine_tune` the training at the first one, `_find_novel` the seeds,
+`_refine` the rounds in which the unlabeled images find their Gaussian.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+
+from igcd.encoders.encoder import encode
+from igcd.encoders.trunk_cache import TrunkViews
+from igcd.errors import IgcdError
+from igcd.functional import losses
+from igcd.functional.counting import DEFAULT_N_NEIGHBORS
+from igcd.functional.density import choose_n_neighbors, find_density_peaks
+from igcd.functional.gaussian import ScatterStatistics, SharedGaussians, refine_means, shared_gaussians
+from igcd.functional.grouping import distinct
+from igcd.functional.growing_scatter import add_images, add_means, no_statistics, take_rows
+from igcd.functional.herding import category_means
+from igcd.functional.neighbors import neighbor_graph
+from igcd.functional.novelty import Projection, fit_projection, is_novel
+from igcd.methods.clusters import ClusterBook
+from igcd.methods.cosine_head import CosineHead, HeadedModel
+from igcd.methods.joined_features import FeatureSpace, frozen_part, join_features
+from igcd.methods.method import Assignment, Discovery, Kept, Surroundings
+from igcd.methods.novel_count import CountNovel
+from igcd.methods.projector import Projector
+from igcd.methods.states import State, join, part_of
+from igcd.training import Batch, Optimization, train
+from igcd.types import UNLABELED, Images, Stage
+
+MAX_K = 40
+"""The largest K that `auto` tries."""
+N_MEMBERS = 12
+"""Images named for a discovery, the most probable first."""
+
+
+@dataclass(frozen=True)
+class _Seeds:
+    """Novel density peaks: the mean of each one's neighborhood, and the known cluster most like it."""
+
+    means: Tensor  # (m, d)
+    nearest_known: Tensor  # (m,) clusters
+
+
+class DensityGaussian:
+    """Gaussians with one covariance, from statistics alone. Implements `igcd.methods.method.Method`."""
+
+    def __init__(
+        self,
+        surroundings: Surroundings,
+        *,
+        first_stage: Optimization,
+        later_stages: Optimization,  # noqa: ARG002 - nothing is trained later; every method is made alike
+        count_novel: CountNovel,  # noqa: ARG002 - the peaks tell the number
+        features: FeatureSpace = "frozen",
+        n_components: int = 256,
+        frozen_weight: float = 0.5,
+        shrinkage: float | Literal["auto"] = "auto",
+        n_rounds: int = 5,
+        K: int | Literal["auto"] = "auto",  # noqa: N803 - as the paper calls it
+        margin: float = 0.0,
+        T: float = 0.6,  # noqa: N803
+        labeled_weight: float = 0.35,
+        tau: float = 0.1,
+        tau_u: float = 1.0,
+        tau_c: float = 0.07,
+    ) -> None:
+        self._given, self._encoder = surroundings, surroundings.encoder
+        self._first_stage = first_stage
+        self._features, self._n_components, self._frozen_weight = features, n_components, frozen_weight
+        self._shrinkage: float | Literal["oas"] = "oas" if shrinkage == "auto" else shrinkage
+        self._n_rounds, self._given_k, self._margin, self._max_iou = n_rounds, K, margin, T
+        self._labeled_weight, self._tau, self._tau_u, self._tau_c = labeled_weight, tau, tau_u, tau_c
+
+        backbone = self._encoder.backbone
+        projector = Projector(backbone.n_features, generator=torch.Generator().manual_seed(surroundings.seed))
+        self._model = HeadedModel(backbone.new_tail(), projector, CosineHead(backbone.n_features))
+        self._projections: dict[str, Projection] = {}  # of the pretrained and of the fine-tuned feature
+        self._k: int | None = None  # how fine categories are, as the labeled images told
+        self._book = ClusterBook()
+        self._clusters = torch.empty(0, dtype=torch.int64)  # (c,) whose statistics they are
+        self._statistics = no_statistics(0)
+        self._last_labeled = ""  # a digest of the labeled images learned last
+
+    # One stage -----------------------------------------------------------------------------------------------------
+
+    def learn(self, stage: Stage) -> None:
+        """The first stage fixes the feature space; each adds its labeled images to the Gaussians and finds new ones."""
+        self._take_in_labels(stage)
+        labeled, unlabeled = (self._encoder.plain_views(images) for images in (stage.labeled, stage.unlabeled))
+        clusters = self._book.of(stage.labels)[torch.from_numpy(labeled.usable_idx)]
+        if not self._projections:
+            if len(clusters) < 2:
+                raise IgcdError("the feature space is told by labeled images; the first stage must have some")
+            if self._features != "frozen":
+                self._fine_tune(stage)
+            self._fit_space(labeled)
+        self._add_labeled(stage.labeled, self._compared(labeled), clusters)
+        seeds = self._find_novel(self._compared(unlabeled))
+        self._refine(stage, unlabeled, seeds)
+
+    def _take_in_labels(self, stage: Stage) -> None:
+        """Gives each newly labeled category a cluster: the discovery that mostly holds its images, or a new one."""
+        unnamed = set(self._clusters.tolist()) - set(self._book.cluster_of.values())
+        predicted = self.predict(stage.labeled).cluster.numpy() if unnamed and len(stage.labels) else stage.labels
+        self._forget(self._book.take_in_labels(stage.labels, predicted, unnamed))
+
+    # The feature space, at the first stage --------------------------------------------------------------------------
+
+    def _fine_tune(self, stage: Stage) -> None:
+        """Trains the tail once, with the supervised part of SimGCD; the head is not used afterwards."""
+        labeled, unlabeled = (self._encoder.training_views(images) for images in (stage.labeled, stage.unlabeled))
+        clusters = self._book.of(stage.labels)[torch.from_numpy(labeled.usable_idx)]
+        rows = distinct(clusters)[1]  # of the prototypes: a category may have no image that could be read
+        self._model.head.grow(category_means(self._tuned(labeled), rows, n_categories=int(rows.max()) + 1))
+        train(
+            self._model,
+            lambda model, batch, _epoch: self._loss(model, batch, labeled, rows, unlabeled),
+            n_labeled=len(clusters),
+            n_unlabeled=len(unlabeled.usable_idx),
+            optimization=self._first_stage,
+            fabric=self._given.fabric,
+            seed=self._given.seed * 1000,
+            after_epoch=self._given.after_epoch,
+            checkpoint=self._given.checkpoint,
+        )
+
+    def _loss(
+        self, model: nn.Module, batch: Batch, labeled: TrunkViews, categories: Tensor, unlabeled: TrunkViews
+    ) -> Tensor:
+        """(1 − λ) InfoNCE + λ SupCon + λ CE, on two views of each image; `categories`, (n,), of the labeled."""
+        inputs = [
+            view
+            for views, rows in ((labeled, batch.labeled_rows), (unlabeled, batch.unlabeled_rows))
+            if len(rows)
+            for view in views.two_views(views.usable_idx[rows], batch.generator)
+        ]
+        _, z, cosines = model(torch.cat(inputs))
+        n_labeled, n_unlabeled = len(batch.labeled_rows), len(batch.unlabeled_rows)
+        z_labeled_1, z_labeled_2, z_unlabeled_1, z_unlabeled_2 = z.split([n_labeled] * 2 + [n_unlabeled] * 2)
+        targets = categories[torch.from_numpy(batch.labeled_rows)].to(z.device)
+        supervised = losses.supervised_contrastive(z_labeled_1, z_labeled_2, targets, tau=self._tau_c)
+        self_supervised = losses.self_supervised_contrastive(
+            torch.cat([z_labeled_1, z_unlabeled_1]), torch.cat([z_labeled_2, z_unlabeled_2]), tau=self._tau_u
+        )
+        l_rep = losses.representation_loss(supervised, self_supervised, supervised_weight=self._labeled_weight)
+        log_probs = (cosines[: 2 * n_labeled] / self._tau).log_softmax(dim=1)
+        return l_rep + self._labeled_weight * losses.labeled_loss(log_probs, targets.repeat(2))
+
+    def _fit_space(self, labeled: TrunkViews) -> None:
+        """Center, reduce by PCA, normalise: fitted to the first labeled images, and fixed from then on."""
+        if self._features != "tuned":
+            self._projections["frozen"] = fit_projection(self._frozen(labeled), n_components=self._n_components)
+        if self._features != "frozen":
+            self._projections["tuned"] = fit_projection(self._tuned(labeled), n_components=self._n_components)
+        self._statistics = no_statistics(self._compared(labeled).shape[1])
+
+    # Known categories ----------------------------------------------------------------------------------------------
+
+    def _add_labeled(self, images: Images, x: Tensor, clusters: Tensor) -> None:
+        """Means, and the scatter about them, of the labeled images; what was only a discovery takes its true mean.
+
+        IGCD-l shows the labeled images of stage 0 again at stage 1: the same images are not counted twice.
+        """
+        seen_last = self._last_labeled
+        self._last_labeled = _digest(images) if len(images) else seen_last
+        if len(clusters) == 0 or self._last_labeled == seen_last:
+            return
+        new = sorted(set(clusters.tolist()) - set(self._clusters.tolist()))
+        self._clusters = torch.cat([self._clusters, torch.tensor(new, dtype=torch.int64)])
+        self._statistics = add_means(self._statistics, torch.zeros(len(new), x.shape[1]))
+        row_of = {cluster: row for row, cluster in enumerate(self._clusters.tolist())}
+        rows = torch.tensor([row_of[cluster] for cluster in clusters.tolist()], dtype=torch.int64)
+        self._statistics = add_images(self._statistics, x, rows)
+        self._calibrate(x, clusters)
+
+    def _calibrate(self, x: Tensor, clusters: Tensor) -> None:
+        """K, where it is left to the labeled images: that at which they come out as one peak per category."""
+        if self._given_k != "auto":
+            self._k = self._given_k
+        elif len(x) < 7:  # too few for the smallest K to be tried on
+            self._k = self._k or DEFAULT_N_NEIGHBORS
+        else:
+            graph = neighbor_graph(self._peak_space(x), min(2 * MAX_K, len(x) - 1))
+            self._k = choose_n_neighbors(graph, clusters, count="total", max_iou=self._max_iou)
+
+    # Novel categories ----------------------------------------------------------------------------------------------
+
+    def _find_novel(self, x: Tensor) -> _Seeds:
+        """Density peaks of the unlabeled images whose neighborhood no known category owns. (n, d).
+
+        The rule of `functional.novelty`, with means in place of images: a peak is novel when its neighbors are more
+        similar to it, by a margin, than the mean of any known category is.
+        """
+        nothing = _Seeds(x[:0], torch.empty(0, dtype=torch.int64))
+        if len(x) < 3 or self._k is None:
+            return nothing
+        space, k = self._peak_space(x), min(self._k, len(x) - 1)
+        graph = neighbor_graph(space, min(2 * k, len(x) - 1))
+        found = find_density_peaks(graph, n_neighbors=k, n_overlap_neighbors=graph.k, max_iou=self._max_iou)
+        known = normalize(self._peak_space(self._statistics.means), dim=1)
+        nearest = (space[found.idx] @ known.T).max(dim=1)
+        opens = is_novel(found.density[found.idx], nearest.values, margin=self._margin)
+        peaks = found.idx[opens]
+        neighborhoods = torch.cat([peaks[:, None], graph.first(k).idx[peaks]], dim=1)
+        return _Seeds(x[neighborhoods].mean(dim=1), self._clusters[nearest.indices[opens]])
+
+    def _refine(self, stage: Stage, unlabeled: TrunkViews, seeds: _Seeds) -> None:
+        """Rounds in which each unlabeled image goes to its nearest Gaussian and the novel means follow their images.
+
+        Known means stand still. A seed that ends up with no image was none, and opens no cluster.
+        """
+        if len(seeds.means) == 0:
+            return
+        x, n_known = self._compared(unlabeled), len(self._clusters)
+        gaussians = self._gaussians(add_means(self._statistics, seeds.means))
+        gaussians, rows = refine_means(gaussians, x, n_fixed=n_known, n_rounds=self._n_rounds)
+        means = torch.linalg.solve(gaussians.whitening.T, gaussians.means[n_known:].T).T
+        has_images = torch.bincount(rows, minlength=len(gaussians.means))[n_known:] > 0
+        clusters = self._book.open(int(has_images.sum()))
+        self._clusters = torch.cat([self._clusters, torch.tensor(clusters, dtype=torch.int64)])
+        self._statistics = add_means(self._statistics, means[has_images])
+        self._record(stage, unlabeled, x, dict(zip(clusters, seeds.nearest_known[has_images].tolist(), strict=True)))
+
+    def _record(self, stage: Stage, unlabeled: TrunkViews, x: Tensor, nearest_known: Mapping[int, int]) -> None:
+        """Notes the clusters opened at this stage as discoveries, each with its most probable images."""
+        rows, probs = self._gaussians(self._statistics).predict(x)
+        by_probability = probs.argsort(descending=True, stable=True)
+        own = self._clusters[rows[by_probability]]
+        for cluster, nearest in nearest_known.items():
+            members = unlabeled.usable_idx[by_probability[own == cluster][:N_MEMBERS].numpy()]
+            ids = tuple(stage.unlabeled.ids[i] for i in members.tolist())
+            self._book.found[cluster] = Discovery(cluster, stage.index, ids, nearest)
+
+    def _gaussians(self, statistics: ScatterStatistics) -> SharedGaussians:
+        return shared_gaussians(statistics, shrinkage=self._shrinkage)
+
+    # Features ------------------------------------------------------------------------------------------------------
+
+    def _tuned(self, views: TrunkViews) -> Tensor:
+        """The fine-tuned feature, (n, d)."""
+        return encode(views, self._model.tail, n_features=self._encoder.backbone.n_features).cpu()
+
+    def _frozen(self, views: TrunkViews) -> Tensor:
+        """The pretrained feature, (n, d)."""
+        return encode(views, self._encoder.backbone.tail, n_features=self._encoder.backbone.n_features).cpu()
+
+    def _compared(self, views: TrunkViews) -> Tensor:
+        """What the Gaussians are over: the projected feature, or both projected ones joined. (n, c), length 1."""
+        if not self._projections:
+            raise IgcdError("the method has learned nothing yet; let it learn a stage before it predicts")
+        if self._features == "frozen":
+            return self._projections["frozen"](self._frozen(views))
+        tuned = self._projections["tuned"](self._tuned(views))
+        if self._features == "tuned":
+            return tuned
+        frozen = self._projections["frozen"](self._frozen(views))
+        return join_features(frozen, tuned, frozen_weight=self._frozen_weight)
+
+    def _peak_space(self, x: Tensor) -> Tensor:
+        """Where peaks are looked for: with both features, the pretrained one, in which novel images still cluster."""
+        if self._features != "dual":
+            return x
+        return frozen_part(x, len(self._projections["frozen"].components), frozen_weight=self._frozen_weight)
+
+    # What others ask -----------------------------------------------------------------------------------------------
+
+    def predict(self, images: Images) -> Assignment:
+        """The nearest Gaussian of each image, by Mahalanobis distance, and its posterior probability."""
+        views = self._encoder.plain_views(images)
+        cluster = torch.full((len(images),), UNLABELED, dtype=torch.int64)
+        probability = torch.zeros(len(images))
+        x = self._compared(views)
+        if len(x):
+            rows, probs = self._gaussians(self._statistics).predict(x)
+            cluster[views.usable_idx], probability[views.usable_idx] = self._clusters[rows], probs
+        return Assignment(cluster, probability)
+
+    def clusters_of_categories(self) -> dict[int, int]:
+        """For each category id of the stages so far, the cluster that stands for it."""
+        return dict(self._book.cluster_of)
+
+    def discoveries(self) -> list[Discovery]:
+        """The categories found so far without a label, in the order they were found."""
+        return list(self._book.found.values())
+
+    def kept(self) -> Kept:
+        """No image; the bytes are those of the statistics."""
+        held = (self._statistics.means, self._statistics.counts, self._statistics.scatter)
+        n_bytes = sum(tensor.numel() * tensor.element_size() for tensor in held)
+        return Kept(replay_images=0, support_images=0, images=0, pseudo_labeled=0, bytes=n_bytes)
+
+    def _forget(self, clusters: Iterable[int]) -> None:
+        clusters = sorted(clusters)
+        stays = (~torch.isin(self._clusters, torch.tensor(clusters, dtype=torch.int64))).nonzero()[:, 0]
+        self._clusters, self._statistics = self._clusters[stays], take_rows(self._statistics, stays)
+        self._book.drop(clusters)
+
+    def state_dict(self) -> State:
+        """All of it as tensors and text, as safetensors stores them."""
+        held = self._statistics
+        statistics = {"means": held.means, "counts": held.counts, "scatter": held.scatter, "clusters": self._clusters}
+        parts: dict[str, State] = {
+            "model": (self._model.state_dict(), {}),
+            "statistics": (statistics, {}),
+            "book": ({}, self._book.state_dict()),
+            "method": ({}, {"K": json.dumps(self._k), "last_labeled": self._last_labeled}),
+        }
+        for name, projection in self._projections.items():
+            parts[f"{name}_projection"] = (projection.state_dict(), {})
+        return join(parts)
+
+    def load_state_dict(self, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
+        """The inverse of `state_dict`."""
+        self._model.load_state_dict(part_of(tensors, "model"))
+        stored = {name: part_of(tensors, f"{name}_projection") for name in ("frozen", "tuned")}
+        self._projections = {name: Projection(**state) for name, state in stored.items() if state}
+        statistics = part_of(tensors, "statistics")
+        self._clusters = statistics.pop("clusters")
+        self._statistics = ScatterStatistics(**statistics)
+        self._book = ClusterBook.from_state_dict(part_of(metadata, "book"))
+        self._k, self._last_labeled = json.loads(metadata["method.K"]), metadata["method.last_labeled"]
+
+
+def _digest(images: Images) -> str:
+    """A name for a set of images, whatever their order."""
+    return hashlib.sha256("\n".join(sorted(images.ids)).encode()).hexdigest()

@@ -1,0 +1,131 @@
+"""FRoST: new categories by rank statistics with a head of their own, old ones by feature replay and distillation.
+
+Read top to bottom: `learn` is a stage, the second phase of FRoST repeated; `_loss` its objective. FRoST takes every
+unlabeled image for one of a new category. Of the past it keeps statistics, no image.
+"""
+
+from dataclasses import replace
+from functools import partial
+
+import torch
+from torch import Tensor, nn
+
+from igcd.functional.distillation import feature_distillation
+from igcd.functional.losses import labeled_loss
+from igcd.functional.prototypes import draw_features, mean_variance
+from igcd.functional.rank_statistics import pair_cross_entropy, ramp_up, same_top_dimensions, view_consistency
+from igcd.methods.cosine_head import CosineHead, HeadedModel
+from igcd.methods.kept_statistics import StatisticsMethod
+from igcd.methods.method import Surroundings
+from igcd.methods.novel_count import CountNovel
+from igcd.methods.parametric import PrototypeStart, TwoViews
+from igcd.methods.predecessor import Predecessor, supervised_loss
+from igcd.methods.projector import Projector
+from igcd.training import Batch, Optimization
+from igcd.types import Stage
+
+
+class TwoHeadedModel(HeadedModel):
+    """Head 1 over all clusters, as every parametric method has it, and head 2 over those opened at the last stage."""
+
+    def __init__(self, tail: nn.Module, projector: Projector, head: CosineHead, novel_head: CosineHead) -> None:
+        super().__init__(tail, projector, head)
+        self.novel_head = novel_head
+
+
+class Frost(StatisticsMethod):
+    """FRoST, its second phase repeated per stage. Implements `igcd.methods.method.Method`."""
+
+    _model: TwoHeadedModel
+
+    def __init__(
+        self,
+        surroundings: Surroundings,
+        *,
+        first_stage: Optimization,
+        later_stages: Optimization,
+        count_novel: CountNovel,
+        labeled_weight: float = 0.35,
+        tau: float = 0.1,
+        tau_u: float = 1.0,
+        tau_c: float = 0.07,
+        n_ranked: int = 5,
+        n_drawn: int = 2,
+        pseudo_label_weight: float = 0.01,
+        distillation_weight: float = 10.0,
+        later_learning_rate: float = 0.01,
+        prototype_start: PrototypeStart = "centers",
+    ) -> None:
+        super().__init__(
+            surroundings,
+            first_stage=first_stage,
+            # ‖f_old − f‖ pulls as hard near its minimum as far from it; ten times that at a rate of 0.1 overshoots.
+            later_stages=replace(later_stages, learning_rate=later_learning_rate),
+            count_novel=count_novel,
+            tau=tau,
+            prototype_start=prototype_start,
+        )
+        self._labeled_weight, self._tau_u, self._tau_c = labeled_weight, tau_u, tau_c
+        self._n_ranked, self._n_drawn = n_ranked, n_drawn
+        self._pseudo_label_weight, self._distillation_weight = pseudo_label_weight, distillation_weight
+        model = self._model
+        self._model = TwoHeadedModel(model.tail, model.projector, model.head, CosineHead(self._n_features))
+
+    # One stage -----------------------------------------------------------------------------------------------------
+
+    def learn(self, stage: Stage) -> None:
+        """Phase one where nothing is known yet, supervised; then phase two: both heads open the novel categories."""
+        labeled, unlabeled = self._take_in_labels(stage), self._encoder.training_views(stage.unlabeled)
+        novel = self._open_novel(stage, labeled, unlabeled)
+        self._model.novel_head = CosineHead(self._n_features)
+        self._model.novel_head.grow(self._prototypes[novel])
+        if len(self._statistics):
+            with Predecessor(self._model.tail) as before:
+                self._train(stage, partial(self._loss, before), labeled, unlabeled)
+        else:
+            self._train(stage, self._first_loss, labeled, unlabeled)
+        self._remember(labeled, unlabeled, novel)
+        self._record(stage, unlabeled, novel)
+
+    def _first_loss(self, views: TwoViews, _batch: Batch, _epoch: int) -> Tensor:
+        return supervised_loss(
+            views, labeled_weight=self._labeled_weight, tau=self._tau, tau_u=self._tau_u, tau_c=self._tau_c
+        )
+
+    # The objective of phase two ------------------------------------------------------------------------------------
+
+    def _loss(self, before: Predecessor, views: TwoViews, batch: Batch, epoch: int) -> Tensor:
+        """Discovery on the unlabeled images, cross entropy of the labeled ones, replay and distillation."""
+        log_probs = (views.labeled_cosines / self._tau).log_softmax(dim=1)
+        l_labeled = labeled_loss(log_probs, views.targets.repeat(2))
+        distillation = feature_distillation(torch.cat(views.h), before.h, distance="length")
+        ramp = ramp_up((epoch + 1) / self._later_stages.n_epochs)
+        return (
+            self._discover(views, ramp)
+            + l_labeled
+            + self._replay(batch.generator)
+            + self._distillation_weight * distillation
+        )
+
+    def _discover(self, views: TwoViews, ramp: float) -> Tensor:
+        """Head 2 learns from pairs and from both views agreeing, head 1 from head 2. -> ()."""
+        first, second = (h[len(views.targets) :] for h in views.h)
+        n_novel = len(self._model.novel_head)
+        if len(first) == 0 or n_novel == 0:
+            return first.new_zeros(())
+        log_probs_1, log_probs_2 = ((self._model.novel_head(h) / self._tau).log_softmax(dim=1) for h in (first, second))
+        is_same = same_top_dimensions(first, k=min(self._n_ranked, first.shape[1]))
+        pairs = pair_cross_entropy(log_probs_1, log_probs_2, is_same)
+        consistency = view_consistency(log_probs_1, log_probs_2)
+        by_head_1 = (views.cosines[0][len(views.targets) :] / self._tau).log_softmax(dim=1)
+        # Clusters are numbered as they are opened, so those of head 2 are the last columns of head 1.
+        pseudo_labels = by_head_1.shape[1] - n_novel + log_probs_1.argmax(dim=1)
+        self_training = labeled_loss(by_head_1, pseudo_labels)
+        return pairs + ramp * consistency + self._pseudo_label_weight * ramp * self_training
+
+    def _replay(self, generator: torch.Generator) -> Tensor:
+        """Cross entropy of head 1 on features drawn from N(μ_c, σ̄²), as many of each old category. -> ()."""
+        statistics = self._statistics.of
+        rows = torch.arange(len(self._statistics)).repeat(self._n_drawn)
+        drawn = draw_features(statistics.means, mean_variance(statistics.variances), rows, generator=generator)
+        return self._replay_loss(drawn, rows)

@@ -1,0 +1,171 @@
+"""GCD: contrastive fine-tuning, then semi-supervised k-means on the feature, stage after stage.
+
+Read top to bottom: `learn` is a stage, `_loss` the contrastive objective, `_keep` what later k-means are given of it.
+GCD itself knows one stage; the few images kept of each category, clamped in later k-means, carry it on.
+"""
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from igcd.encoders.encoder import encode
+from igcd.encoders.trunk_cache import TrunkViews
+from igcd.errors import IgcdError
+from igcd.functional import losses
+from igcd.functional.herding import herding
+from igcd.functional.novelty import Projection, fit_projection
+from igcd.functional.selection import select_per_category
+from igcd.methods.centers import CenterMethod, Known
+from igcd.methods.joined_features import FeatureSpace, join_features
+from igcd.methods.kept_images import ImageBuffer
+from igcd.methods.method import Kept, Surroundings
+from igcd.methods.novel_count import CountNovel
+from igcd.methods.projector import Projector, TailAndProjector
+from igcd.methods.stage_views import LabeledViews, labeled_and_replayed
+from igcd.methods.states import State, join, part_of
+from igcd.training import Batch, Optimization, train
+from igcd.types import Stage
+
+
+class Gcd(CenterMethod):
+    """Contrastive learning and k-means with clamped images. Implements `igcd.methods.method.Method`."""
+
+    def __init__(
+        self,
+        surroundings: Surroundings,
+        *,
+        first_stage: Optimization,
+        later_stages: Optimization,
+        count_novel: CountNovel,
+        features: FeatureSpace = "tuned",
+        labeled_weight: float = 0.35,
+        tau_u: float = 1.0,
+        tau_c: float = 0.07,
+        n_starts: int = 10,
+        n_replay: int = 8,
+        frozen_weight: float = 0.5,
+        n_components: int = 128,
+    ) -> None:
+        super().__init__(surroundings, count_novel=count_novel, n_starts=n_starts)
+        self._first_stage, self._later_stages = first_stage, later_stages
+        self._features, self._frozen_weight, self._n_components = features, frozen_weight, n_components
+        self._labeled_weight, self._tau_u, self._tau_c = labeled_weight, tau_u, tau_c
+        backbone = self._encoder.backbone
+        projector = Projector(backbone.n_features, generator=torch.Generator().manual_seed(surroundings.seed))
+        self._model = TailAndProjector(backbone.new_tail(), projector)
+        self._projection: Projection | None = None  # of the pretrained feature, fitted to the first images
+        self._replay = ImageBuffer(n_per_cluster=n_replay, size=self._encoder.transform.canvas)  # R
+
+    def learn(self, stage: Stage) -> None:
+        """Trains on labeled ∪ R and unlabeled images, clusters the unlabeled around them, and keeps a few of each."""
+        self._replay.remove(self._take_in_labels(stage))
+        labeled = labeled_and_replayed(self._encoder, stage.labeled, self._book.of(stage.labels), self._replay)
+        unlabeled = self._encoder.training_views(stage.unlabeled)
+        self._train(stage, labeled, unlabeled)
+
+        if self._features != "tuned" and self._projection is None:
+            first = torch.cat([self._frozen(labeled.views), self._frozen(unlabeled)])
+            self._projection = fit_projection(first, n_components=self._n_components)
+        known, x = Known(self._compared(labeled.views), labeled.clusters), self._compared(unlabeled)
+        clusters_of_x = self._cluster(stage, known, known, x)
+        self._record(stage, unlabeled, x)
+        self._keep(stage, labeled, known, unlabeled, Known(x, clusters_of_x))
+
+    # Contrastive fine-tuning ---------------------------------------------------------------------------------------
+
+    def _train(self, stage: Stage, labeled: LabeledViews, unlabeled: TrunkViews) -> None:
+        if self._features == "frozen":
+            return
+        train(
+            self._model,
+            lambda model, batch, _epoch: self._loss(model, batch, labeled, unlabeled),
+            n_labeled=len(labeled.clusters),
+            n_unlabeled=len(unlabeled.usable_idx),
+            optimization=self._first_stage if stage.index == 0 else self._later_stages,
+            fabric=self._given.fabric,
+            seed=self._given.seed * 1000 + stage.index,
+            after_epoch=self._given.after_epoch,
+            checkpoint=self._given.checkpoint,
+        )
+
+    def _loss(self, model: nn.Module, batch: Batch, labeled: LabeledViews, unlabeled: TrunkViews) -> Tensor:
+        """(1 − λ) InfoNCE + λ SupCon, on two views of each image."""
+        inputs = [
+            view
+            for views, rows in ((labeled.views, batch.labeled_rows), (unlabeled, batch.unlabeled_rows))
+            if len(rows)
+            for view in views.two_views(views.usable_idx[rows], batch.generator)
+        ]
+        _, z = model(torch.cat(inputs))
+        n_labeled, n_unlabeled = len(batch.labeled_rows), len(batch.unlabeled_rows)
+        z_labeled_1, z_labeled_2, z_unlabeled_1, z_unlabeled_2 = z.split([n_labeled] * 2 + [n_unlabeled] * 2)
+        clusters = labeled.clusters[torch.from_numpy(batch.labeled_rows)].to(z.device)
+        supervised = losses.supervised_contrastive(z_labeled_1, z_labeled_2, clusters, tau=self._tau_c)
+        self_supervised = losses.self_supervised_contrastive(
+            torch.cat([z_labeled_1, z_unlabeled_1]), torch.cat([z_labeled_2, z_unlabeled_2]), tau=self._tau_u
+        )
+        return losses.representation_loss(supervised, self_supervised, supervised_weight=self._labeled_weight)
+
+    # What later stages are given -----------------------------------------------------------------------------------
+
+    def _keep(self, stage: Stage, labeled: LabeledViews, known: Known, unlabeled: TrunkViews, clustered: Known) -> None:
+        """Herds a few images of each category labeled now and of each cluster opened now into R."""
+        n = self._replay.entries.n_per_category
+        rows = labeled.is_of_stage.nonzero()[:, 0]
+        chosen = rows[select_per_category(known.x[rows], known.clusters[rows], n, select=herding)]
+        idx = labeled.views.usable_idx[chosen.numpy()]
+        self._replay.add(labeled.images, idx, known.clusters[chosen], pseudo_labeled=False)
+
+        opened = [cluster for cluster, discovery in self._book.found.items() if discovery.stage == stage.index]
+        rows = torch.isin(clustered.clusters, torch.tensor(opened, dtype=torch.int64)).nonzero()[:, 0]
+        chosen = rows[select_per_category(clustered.x[rows], clustered.clusters[rows], n, select=herding)]
+        idx = unlabeled.usable_idx[chosen.numpy()]
+        self._replay.add(stage.unlabeled, idx, clustered.clusters[chosen], pseudo_labeled=True)
+
+    # Features ------------------------------------------------------------------------------------------------------
+
+    def _tuned(self, views: TrunkViews) -> Tensor:
+        """The trained feature, (n, d)."""
+        return encode(views, self._model.tail, n_features=self._encoder.backbone.n_features).cpu()
+
+    def _frozen(self, views: TrunkViews) -> Tensor:
+        """The pretrained feature, (n, d)."""
+        return encode(views, self._encoder.backbone.tail, n_features=self._encoder.backbone.n_features).cpu()
+
+    def _compared(self, views: TrunkViews) -> Tensor:
+        """What is clustered: the trained feature, the pretrained one centered and reduced, or both. (n, ...)."""
+        if self._features == "tuned":
+            return self._tuned(views)
+        if self._projection is None:
+            raise IgcdError("the method has learned nothing yet; let it learn a stage before it predicts")
+        frozen = self._projection(self._frozen(views))
+        if self._features == "frozen":
+            return frozen
+        return join_features(frozen, self._tuned(views), frozen_weight=self._frozen_weight)
+
+    # What others ask -----------------------------------------------------------------------------------------------
+
+    def kept(self) -> Kept:
+        """What is held of past images."""
+        account = self._replay.entries.account()
+        return Kept(account.images, 0, account.images, account.pseudo_labeled, account.bytes)
+
+    def state_dict(self) -> State:
+        """All of it as tensors and text, as safetensors stores them."""
+        return join(
+            {
+                "base": super().state_dict(),
+                "model": (self._model.state_dict(), {}),
+                "projection": (self._projection.state_dict() if self._projection else {}, {}),
+                "replay": self._replay.state_dict(),
+            }
+        )
+
+    def load_state_dict(self, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
+        """The inverse of `state_dict`."""
+        super().load_state_dict(part_of(tensors, "base"), part_of(metadata, "base"))
+        self._model.load_state_dict(part_of(tensors, "model"))
+        projection = part_of(tensors, "projection")
+        self._projection = Projection(**projection) if projection else None
+        self._replay = ImageBuffer.from_state_dict(part_of(tensors, "replay"), part_of(metadata, "replay"))

@@ -1,0 +1,285 @@
+"""What the methods with a head of prototypes share: clusters are opened, trained on two views, predicted, recorded.
+
+A method of this kind is a subclass of `ParametricMethod` that brings `learn` and its loss; see `simgcd`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from igcd.encoders.encoder import encode
+from igcd.encoders.trunk_cache import TrunkViews
+from igcd.errors import IgcdError
+from igcd.functional.herding import category_means
+from igcd.functional.kmeans import kmeans
+from igcd.functional.prototypes import least_similar
+from igcd.methods.clusters import ClusterBook
+from igcd.methods.cosine_head import CosineHead, HeadedModel, random_prototypes
+from igcd.methods.method import Assignment, Discovery, Kept, Surroundings
+from igcd.methods.novel_count import CountNovel
+from igcd.methods.projector import Projector
+from igcd.methods.stage_views import LabeledViews, labeled_and_replayed
+from igcd.methods.states import State, join, part_of
+from igcd.training import Batch, Optimization, train
+from igcd.types import UNLABELED, Images, Stage
+
+PrototypeStart = Literal["centers", "random"]
+"""Where a new prototype starts: at the center of some images, or in any direction.
+
+centers: of a labeled category, the mean of its features; of the novel ones, those k-means centers of the unlabeled
+images that are least like the clusters there are."""
+
+N_MEMBERS = 12
+"""Images named for a discovery, the most confident first."""
+
+
+@dataclass(frozen=True)
+class TwoViews:
+    """Both views of a batch after one forward pass: b images, the labeled ones first, the same in both views."""
+
+    h: tuple[Tensor, Tensor]  # (b, d), rows of length 1
+    z: tuple[Tensor, Tensor]  # (b, 256), rows of length 1
+    cosines: tuple[Tensor, Tensor]  # (b, c) with the prototypes of the open clusters
+    targets: Tensor  # (l,) columns of the labeled images' clusters
+
+    @property
+    def z_labeled(self) -> tuple[Tensor, Tensor]:
+        """Projections of the labeled images, (l, 256)."""
+        return self.z[0][: len(self.targets)], self.z[1][: len(self.targets)]
+
+    @property
+    def labeled_cosines(self) -> Tensor:
+        """Of both views of the labeled images one after the other, (2 l, c)."""
+        return torch.cat([cosines[: len(self.targets)] for cosines in self.cosines])
+
+
+Loss = Callable[[TwoViews, Batch, int], Tensor]
+"""(both views of a batch, the batch, the epoch) -> ()."""
+
+
+class ParametricMethod:
+    """A tail, a projector and a head with one prototype per cluster. Everything of `methods.method.Method` but `learn`.
+
+    What a stage draws at random depends on the seed and the stage alone, so that a resumed run draws the same.
+    """
+
+    def __init__(
+        self,
+        surroundings: Surroundings,
+        *,
+        first_stage: Optimization,
+        later_stages: Optimization,
+        count_novel: CountNovel,
+        tau: float,
+        prototype_start: PrototypeStart = "centers",
+    ) -> None:
+        self._given, self._encoder = surroundings, surroundings.encoder
+        self._first_stage, self._later_stages = first_stage, later_stages
+        self._count_novel, self._tau, self._prototype_start = count_novel, tau, prototype_start
+        self._model = self._new_model()
+        self._book = ClusterBook()
+
+    def _new_model(self) -> HeadedModel:
+        """The pretrained tail, a random projector, and no prototypes yet."""
+        projector = Projector(self._n_features, generator=torch.Generator().manual_seed(self._given.seed))
+        model = HeadedModel(self._encoder.backbone.new_tail(), projector, CosineHead(self._n_features))
+        return model.to(self._encoder.backbone.device)
+
+    # Opening clusters ----------------------------------------------------------------------------------------------
+
+    def _take_in_labels(self, stage: Stage) -> LabeledViews:
+        """The labeled images of a stage; each newly labeled category gets a cluster, an earlier discovery or a new one.
+
+        Discoveries that turned out to be nothing are closed.
+        """
+        unnamed = set(self._book.found) - set(self._book.cluster_of.values())
+        predicted = self.predict(stage.labeled).cluster.numpy() if unnamed and len(stage.labels) else stage.labels
+        self._forget(self._book.take_in_labels(stage.labels, predicted, unnamed))
+        labeled = self._labeled_views(stage)
+        n_known = len(self._model.head)
+        n_new = self._book.n_clusters - n_known
+        if n_new:
+            start = random_prototypes(n_new, self._n_features, self._generator(stage, "labeled"))
+            if self._prototype_start == "centers":
+                is_new = labeled.clusters >= n_known
+                h, rows = self._h(labeled.views)[is_new], labeled.clusters[is_new] - n_known
+                means = category_means(h, rows.to(h.device), n_categories=n_new)
+                is_empty = (means == 0).all(dim=1, keepdim=True)  # none of its images could be read
+                start = torch.where(is_empty, start.to(means), means)
+            self._model.head.grow(start)
+        return labeled
+
+    def _labeled_views(self, stage: Stage) -> LabeledViews:
+        return labeled_and_replayed(self._encoder, stage.labeled, self._book.of(stage.labels), None)
+
+    def _open_novel(self, stage: Stage, labeled: LabeledViews, unlabeled: TrunkViews) -> list[int]:
+        """Opens a cluster for each novel category of the unlabeled images, and returns their ids."""
+        h, head = self._h(unlabeled), self._model.head
+        if len(h) == 0:
+            return []
+        # A category without images at this stage is known by its prototype.
+        clusters = head.is_open.nonzero()[:, 0].cpu()
+        clusters = clusters[~torch.isin(clusters, labeled.clusters)]
+        known = torch.cat([self._h(labeled.views), self._prototypes[clusters]])
+        n_novel = self._count_novel(stage.index, known, torch.cat([labeled.clusters, clusters]), h)
+        n_novel = min(n_novel, len(h))
+        if n_novel == 0:
+            return []
+        generator = self._generator(stage, "novel")
+        if self._prototype_start == "random":
+            head.grow(random_prototypes(n_novel, self._n_features, generator))
+        else:
+            n_centers = min(int(head.is_open.sum()) + n_novel, len(h))
+            centers = kmeans(h, n_clusters=n_centers, generator=generator).centers
+            head.grow(centers[least_similar(centers, self._prototypes[head.is_open], n_novel)])
+        return self._book.open(n_novel)
+
+    def _forget(self, clusters: set[int]) -> None:
+        self._book.drop(clusters)
+        self._model.head.close(sorted(clusters))
+
+    def _generator(self, stage: Stage, purpose: Literal["labeled", "novel"]) -> torch.Generator:
+        number = 2 * stage.index + (purpose == "novel")
+        return torch.Generator().manual_seed((self._given.seed << 20) + number)
+
+    # Training ------------------------------------------------------------------------------------------------------
+
+    def _train(
+        self,
+        stage: Stage,
+        loss: Loss,
+        labeled: LabeledViews,
+        unlabeled: TrunkViews | None,
+        *,
+        optimization: Optimization | None = None,
+        before_epoch: Callable[[int], None] = lambda _epoch: None,
+    ) -> None:
+        """Trains tail, projector and head with a loss of both views of each batch."""
+        is_open = self._model.head.is_open
+        if not is_open.any():
+            raise IgcdError("there is no category to learn; the first stage must have labels, or novel categories")
+        targets = (is_open.cumsum(0) - 1)[labeled.clusters]
+        train(
+            self._model,
+            lambda model, batch, epoch: loss(
+                two_views(model, batch, labeled, targets, unlabeled, is_open), batch, epoch
+            ),
+            n_labeled=len(labeled.clusters),
+            n_unlabeled=0 if unlabeled is None else len(unlabeled.usable_idx),
+            optimization=optimization or (self._first_stage if stage.index == 0 else self._later_stages),
+            fabric=self._given.fabric,
+            seed=self._given.seed * 1000 + stage.index,
+            before_epoch=before_epoch,
+            after_epoch=self._given.after_epoch,
+            checkpoint=self._given.checkpoint,
+        )
+
+    # Predicting ----------------------------------------------------------------------------------------------------
+
+    @property
+    def _n_features(self) -> int:
+        return self._encoder.backbone.n_features
+
+    @property
+    def _prototypes(self) -> Tensor:
+        """Of all clusters, (c, d), rows of length 1."""
+        return nn.functional.normalize(self._model.head.prototypes.detach(), dim=1)
+
+    def _h(self, views: TrunkViews) -> Tensor:
+        """The trained feature of the plain views, (n, d)."""
+        return encode(views, self._model.tail, n_features=self._n_features)
+
+    def _by_head(self, h: Tensor) -> tuple[Tensor, Tensor]:
+        """The most probable cluster by the head and its probability, (n, d) -> (n,), (n,)."""
+        if not self._model.head.is_open.any():
+            raise IgcdError("the method has learned nothing yet; let it learn a stage before it predicts")
+        with torch.no_grad():
+            best = (self._model.head(h) / self._tau).softmax(dim=1).max(dim=1)
+        return best.indices.cpu(), best.values.cpu()
+
+    def _classify(self, h: Tensor) -> tuple[Tensor, Tensor]:
+        """How the method predicts: by the head, unless it has another way. (n, d) -> (n,), (n,)."""
+        return self._by_head(h)
+
+    def predict(self, images: Images) -> Assignment:
+        """The most probable cluster of each image and its probability."""
+        views = self._encoder.plain_views(images)
+        cluster = torch.full((len(images),), UNLABELED, dtype=torch.int64)
+        probability = torch.zeros(len(images))
+        if len(views.usable_idx):
+            cluster[views.usable_idx], probability[views.usable_idx] = self._classify(self._h(views))
+        return Assignment(cluster, probability)
+
+    # Recording -----------------------------------------------------------------------------------------------------
+
+    def _record(self, stage: Stage, unlabeled: TrunkViews, novel: Sequence[int]) -> None:
+        """Notes the clusters opened at this stage as discoveries, with their most confident images."""
+        if not novel:
+            return
+        cluster, probability = self._classify(self._h(unlabeled))
+        by_confidence = probability.argsort(descending=True, stable=True)
+        is_known = self._model.head.is_open.clone()
+        is_known[list(novel)] = False
+        nearest: list[int | None] = [None] * len(novel)
+        if is_known.any():
+            likeness = self._prototypes[list(novel)] @ self._prototypes.T
+            nearest = list(likeness.masked_fill(~is_known, -torch.inf).argmax(dim=1).tolist())
+        for opened, nearest_known in zip(novel, nearest, strict=True):
+            rows = by_confidence[cluster[by_confidence] == opened][:N_MEMBERS].numpy()
+            members = tuple(stage.unlabeled.ids[i] for i in unlabeled.usable_idx[rows].tolist())
+            self._book.found[opened] = Discovery(opened, stage.index, members, nearest_known)
+
+    # What others ask -----------------------------------------------------------------------------------------------
+
+    def clusters_of_categories(self) -> dict[int, int]:
+        """For each category id of the stages so far, the cluster that stands for it."""
+        return dict(self._book.cluster_of)
+
+    def discoveries(self) -> list[Discovery]:
+        """The categories found so far without a label, in the order they were found."""
+        return list(self._book.found.values())
+
+    def kept(self) -> Kept:
+        """Nothing of past images, unless a method says so."""
+        return Kept(replay_images=0, support_images=0, images=0, pseudo_labeled=0, bytes=0)
+
+    def state_dict(self) -> State:
+        """All of it as tensors and text, as safetensors stores them."""
+        return join({"model": (self._model.state_dict(), {}), "book": ({}, self._book.state_dict())})
+
+    def load_state_dict(self, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
+        """The inverse of `state_dict`."""
+        self._model.load_state_dict(part_of(tensors, "model"))
+        self._book = ClusterBook.from_state_dict(part_of(metadata, "book"))
+
+
+def two_views(
+    model: nn.Module,
+    batch: Batch,
+    labeled: LabeledViews,
+    targets: Tensor,
+    unlabeled: TrunkViews | None,
+    is_open: Tensor,
+) -> TwoViews:
+    """Two views of every image of a batch through the model at once; `targets`, (n,), are columns of open clusters."""
+    first, second = [], []
+    for views, rows in ((labeled.views, batch.labeled_rows), (unlabeled, batch.unlabeled_rows)):
+        if views is not None and len(rows):
+            both = views.two_views(views.usable_idx[rows], batch.generator)
+            first.append(both[0])
+            second.append(both[1])
+    h, z, cosines = model(torch.cat([*first, *second]))
+    cosines = cosines[:, is_open]  # a closed cluster has -inf, which no loss could take
+    return TwoViews(
+        h=_halves(h),
+        z=_halves(z),
+        cosines=_halves(cosines),
+        targets=targets[torch.from_numpy(batch.labeled_rows)].to(h.device),
+    )
+
+
+def _halves(rows: Tensor) -> tuple[Tensor, Tensor]:
+    return rows[: len(rows) // 2], rows[len(rows) // 2 :]

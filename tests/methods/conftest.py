@@ -1,0 +1,80 @@
+"""A small random network, streams of a few digits, and a method on them: what the tests of methods share.
+
+A test module that defines a fixture of the same name has its own.
+"""
+
+import pytest
+from lightning_fabric import Fabric
+
+from igcd.data.sources import load_source
+from igcd.encoders.backbone import build_backbone
+from igcd.encoders.encoder import Encoder
+from igcd.encoders.trunk_cache import TrunkCache
+from igcd.encoders.views import Transform
+from igcd.methods.method import Surroundings
+from igcd.methods.novel_count import GivenCounts
+from igcd.streams.build import split_by_category
+from igcd.streams.protocols import StreamSpec
+from igcd.streams.stream import SplitStream
+from igcd.training import Optimization
+
+
+@pytest.fixture(scope="session")
+def encoder():
+    backbone = build_backbone("resnet10t", weights="random", size=32, tail="adapter", adapter_width=16)
+    return Encoder(backbone, Transform(32), TrunkCache(None), n_views=2)
+
+
+@pytest.fixture(scope="session")
+def digit_stream():
+    """A function from a protocol to a stream: 4, 2 and 2 categories; static has 5 labeled and 5 novel ones."""
+    digits = load_source("digits")
+
+    def make(protocol):
+        spec = StreamSpec(
+            protocol=protocol,
+            categories_per_stage=(5, 5) if protocol == "static" else (4, 2, 2),
+            images_labeled=16,
+            images_new=16,
+            images_old=6,
+            test_per_category=4,
+        )
+        return SplitStream(split_by_category(digits, spec, seed=0), digits.images)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def stages(digit_stream):
+    """A function from a protocol to its stages and their truth."""
+    return lambda protocol: list(digit_stream(protocol))
+
+
+@pytest.fixture(scope="session")
+def make_method(encoder):
+    """A function from a class and its options to a method that is given the true counts of `digit_stream`."""
+
+    def make(kind, *, seed=0, counts=(0, 2, 2), checkpoint=None, n_epochs=1, encoder=encoder, **options):
+        brief = Optimization(n_epochs, learning_rate=0.05, batch_size=64)
+        surroundings = Surroundings(encoder, Fabric(accelerator="cpu", devices=1), seed, checkpoint)
+        return kind(surroundings, first_stage=brief, later_stages=brief, count_novel=GivenCounts(counts), **options)
+
+    return make
+
+
+class InMemory:
+    """A checkpoint of one stage that remembers every epoch."""
+
+    def __init__(self, n_done=0, state=None):
+        self.saved = {n_done: state or {}}
+
+    def load(self):
+        return max(self.saved), self.saved[max(self.saved)]
+
+    def save(self, n_epochs_done, state):
+        self.saved[n_epochs_done] = state
+
+
+@pytest.fixture
+def in_memory():
+    return InMemory

@@ -1,0 +1,74 @@
+"""What every method with a head relies on: both views of a batch in one pass, and columns that skip closed clusters."""
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+from igcd.methods.cosine_head import CosineHead
+from igcd.methods.parametric import two_views
+from igcd.methods.stage_views import LabeledViews
+from igcd.training import Batch
+
+
+class NumberedViews:
+    """Image i has the views 10 i + 1 and 10 i + 2, as one-dimensional trunk output. Positions 1 and 3 are broken."""
+
+    usable_idx = np.array([0, 2, 4])
+
+    def two_views(self, rows, generator):  # noqa: ARG002
+        first = torch.from_numpy(10.0 * rows)[:, None].float()
+        return first + 1, first + 2
+
+
+class Counting(nn.Module):
+    """Hands the trunk output on as feature and projection, with the cosines of a head; counts its passes."""
+
+    def __init__(self, head):
+        super().__init__()
+        self.head, self.n_passes = head, 0
+
+    def forward(self, x):
+        self.n_passes += 1
+        return x, -x, self.head(torch.cat([x, torch.ones_like(x)], dim=1))
+
+
+@pytest.fixture
+def head():
+    head = CosineHead(2)
+    head.grow(torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]))
+    head.close([1])
+    return head
+
+
+def batch(labeled, unlabeled):
+    rows = (np.array(part, dtype=np.int64) for part in (labeled, unlabeled))
+    return Batch(*rows, torch.Generator())
+
+
+LABELED = LabeledViews(None, NumberedViews(), torch.tensor([2, 0, 2]), torch.tensor([True, True, True]))
+COLUMNS = torch.tensor([1, 0, 1])  # of clusters 2, 0, 2 when cluster 1 is closed
+
+
+def test_labeled_images_first_and_the_same_image_in_both_views(head):
+    model = Counting(head)
+    views = two_views(model, batch([2, 0], [1]), LABELED, COLUMNS, NumberedViews(), head.is_open)
+    assert model.n_passes == 1
+    assert [h[:, 0].tolist() for h in views.h] == [[41, 1, 21], [42, 2, 22]]
+    assert [z[:, 0].tolist() for z in views.z] == [[-41, -1, -21], [-42, -2, -22]]
+    assert views.targets.tolist() == [1, 1]
+    assert views.z_labeled[1][:, 0].tolist() == [-42, -2]
+
+
+def test_a_closed_cluster_has_no_column(head):
+    views = two_views(Counting(head), batch([1], [0]), LABELED, COLUMNS, NumberedViews(), head.is_open)
+    assert views.cosines[0].shape == (2, 2) and torch.isfinite(torch.cat(views.cosines)).all()
+    assert torch.allclose(views.cosines[0][:, 0], views.h[0][:, 0])  # the first column is cluster 0
+    assert torch.equal(views.labeled_cosines, torch.stack([views.cosines[0][0], views.cosines[1][0]]))
+
+
+def test_either_half_may_be_missing(head):
+    without_labels = two_views(Counting(head), batch([], [0, 1]), LABELED, COLUMNS, NumberedViews(), head.is_open)
+    assert without_labels.labeled_cosines.shape == (0, 2) and len(without_labels.h[0]) == 2
+    only_labels = two_views(Counting(head), batch([0, 1], []), LABELED, COLUMNS, None, head.is_open)
+    assert len(only_labels.h[0]) == 2 and only_labels.targets.tolist() == [1, 0]
