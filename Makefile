@@ -11,7 +11,7 @@ install: $(INSTALLED)
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "igcd needs Python 3.11 or newer")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[learn,dev]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[learn,review,dev]'
 	touch $(INSTALLED)
 
 demo: install

@@ -15,7 +15,9 @@ from igcd import __version__
 from igcd.cli.build_commands import Json, add_build_commands
 from igcd.cli.compare import add_comparison_commands
 from igcd.cli.count import count
+from igcd.cli.review import review
 from igcd.cli.score import score
+from igcd.cli.workspace import add_workspace_commands, predict_with_workspace
 from igcd.data.sources import SOURCES
 from igcd.errors import IgcdError
 
@@ -160,15 +162,22 @@ def report(folder: Annotated[Path, typer.Argument(help="Folder of a run.", show_
 
 @app.command()
 def predict(
-    folder: Annotated[Path, typer.Argument(help="Folder of a run.", show_default=False)],
+    folder: Annotated[Path, typer.Argument(help="Folder of a run or a workspace.", show_default=False)],
     images: Annotated[list[Path], typer.Argument(help="Image files, or folders of them.", show_default=False)],
     as_json: Json = False,
 ) -> None:
-    """Name the category of images with the model of a run, and say whether it is novel."""
+    """Name the category of images with the model of a run or a workspace, and say whether it is novel."""
+    from igcd.workspace.catalog import holds_workspace
+
+    if holds_workspace(folder):
+        predict_with_workspace(folder, images, as_json=as_json)
+        return
     from igcd.cli.predict import predict as predict_images
 
     predict_images(folder, images, as_json=as_json)
 
 
 add_comparison_commands(app)
+add_workspace_commands(app)
+app.command(rich_help_panel="Your own photos")(review)
 add_build_commands(build_app)

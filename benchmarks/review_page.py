@@ -1,0 +1,94 @@
+"""How long the review page takes to show a category, measured in the browser.
+
+    pip install playwright, and Debian's chromium (or IGCD_CHROMIUM=/path/to/it)
+    python benchmarks/review_page.py [--photos 5000] [--times 12] [--json]
+
+A workspace with one large category and one of 40 photos is made, served and opened in Chromium. Then the two are opened
+in turn by keyboard. Two figures per opening, from `performance.now()` at the key press:
+- painted: the category's frame with title, actions, look-alikes and the grid is on the screen;
+- pictures: every picture in sight is decoded, too.
+The first opening makes the thumbnails, later ones read them. The page is to show a category in under 200 ms.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import sys
+import tempfile
+from pathlib import Path
+
+from playwright.sync_api import Page, sync_playwright
+
+sys.path.insert(
+    0, str(Path(__file__).parents[1] / "tests")
+)  # the sample workspace and the server are those of the tests
+from review.live_page import chromium_path, served
+from workspace.sample_catalog import sample_workspace
+
+LARGE, SMALL = 2, 3  # ids of the categories
+
+
+def wait_until_measured(page: Page) -> None:
+    # Playwright's own waiting evaluates text inside the page, which the page's policy forbids.
+    while not page.evaluate("performance.getEntriesByName('igcd:open-pictures').length"):
+        page.wait_for_timeout(20)
+
+
+def opening_ms(page: Page, key: str, category: int) -> dict[str, float]:
+    """Opens a category by a key and returns the page's own two figures, in milliseconds."""
+    page.evaluate("performance.clearMeasures()")
+    page.keyboard.press(key)
+    page.wait_for_url(f"**/#/category/{category}")
+    wait_until_measured(page)
+    duration = "name => performance.getEntriesByName(name)[0].duration"
+    return {"painted": page.evaluate(duration, "igcd:open"), "pictures": page.evaluate(duration, "igcd:open-pictures")}
+
+
+def measure(n_photos: int, n_times: int) -> dict[str, object]:
+    with tempfile.TemporaryDirectory() as folder:
+        sample_workspace(Path(folder), known={"owl": 12}, novel={"large": n_photos, "small": 40}, size=64)
+        with served(Path(folder) / "ws") as link, sync_playwright() as driver:
+            browser = driver.chromium.launch(executable_path=chromium_path(), args=["--no-sandbox"])
+            page = browser.new_page(viewport={"width": 1440, "height": 900})
+            page.goto(f"{link}#/category/{SMALL}")
+            page.goto(f"{link.split('?')[0]}#/category/{SMALL}")
+            wait_until_measured(page)
+            openings = []
+            for _ in range(n_times):
+                openings.append(opening_ms(page, "k", LARGE))
+                opening_ms(page, "j", SMALL)
+            n_elements = page.evaluate("document.querySelectorAll('*').length")
+            browser.close()
+    later = openings[1:]
+    return {
+        "n_photos": n_photos,
+        "n_openings": n_times,
+        "first": {name: round(value) for name, value in openings[0].items()},
+        "later_median": {name: round(statistics.median(one[name] for one in later)) for name in openings[0]},
+        "later_worst": {name: round(max(one[name] for one in later)) for name in openings[0]},
+        "n_elements": n_elements,
+        "load": round(os.getloadavg()[0], 1),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--photos", type=int, default=5000)
+    parser.add_argument("--times", type=int, default=12)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    if chromium_path() is None:
+        sys.exit("no chromium; install Debian's package `chromium`, or set IGCD_CHROMIUM to the program")
+    figures = measure(options.photos, options.times)
+    if options.json:
+        print(json.dumps(figures, indent=2))
+        return
+    print(f"{figures['n_photos']:,} photos, {figures['n_openings']} openings, machine load {figures['load']}")
+    for name in ("first", "later_median", "later_worst"):
+        one = figures[name]
+        print(f"{name:13} painted {one['painted']:4} ms, with all pictures in sight {one['pictures']:5} ms")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,114 @@
+"""`igcd review`: serves the review page of a workspace until interrupted."""
+
+import secrets
+import socket
+import threading
+from getpass import getuser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from igcd.errors import IgcdError
+
+DEFAULT_PORT = 8765
+
+
+def review(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the workspace.", show_default=False)],
+    host: Annotated[str, typer.Option(help="Address to listen on; anything but 127.0.0.1 lets others in.")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[
+        int | None,
+        typer.Option(help="0 is any free one; when unset 8765, or any if that is taken.", min=0, max=65535),
+    ] = None,
+    read_only: Annotated[bool, typer.Option("--read-only", help="For showing around: nothing can be decided.")] = False,
+    no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the link.")] = False,
+    author: Annotated[
+        str | None, typer.Option(help="Who decides; your login name when unset.", show_default=False)
+    ] = None,
+) -> None:
+    """Look at what was discovered, and name, merge, split or reject it, on a local page."""
+    try:
+        import uvicorn
+
+        from igcd.review.app import make_app
+    except ModuleNotFoundError as error:
+        if error.name not in ("fastapi", "starlette", "uvicorn"):
+            raise
+        raise IgcdError(
+            f"the review page needs {error.name}, which comes with the extra `review`; in the checkout, "
+            "pip install '.[review]'"
+        ) from None
+    from igcd.review.security import is_loopback
+    from igcd.workspace.catalog import open_catalog
+
+    token = secrets.token_urlsafe(24)
+    with open_catalog(folder, read_only=read_only) as catalog, _listen(host, port) as listener:
+        app = make_app(catalog, token=token, read_only=read_only, author=_author(author), host=host)
+        link = f"http://{_shown_host(host)}:{listener.getsockname()[1]}/?token={token}"
+        if not is_loopback(host):
+            typer.echo(
+                f"igcd: listening on {host}: whoever has the link and reaches this machine can look at the photos"
+                f"{'' if read_only else ' and decide'}, and the connection is not encrypted",
+                err=True,
+            )
+        typer.echo(f"{'looking at' if read_only else 'reviewing'} {folder}: {link}")
+        typer.echo("press Ctrl+C to end; every decision is saved at once")
+        if not no_browser:
+            threading.Thread(target=_open_browser, args=(link,), daemon=True).start()
+        # No access log: the token would be in it. The port is open already, so that the link works from now on.
+        config = uvicorn.Config(
+            app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=2
+        )
+        try:
+            uvicorn.Server(config).run(sockets=[listener])
+        except KeyboardInterrupt:
+            typer.echo("closed")
+
+
+def _listen(host: str, port: int | None) -> socket.socket:
+    """A socket that listens; without a wish for a port on the usual one, or on any where that is taken."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    wishes = (DEFAULT_PORT, 0) if port is None else (port,)
+    for wish in wishes:
+        listener = socket.socket(family, socket.SOCK_STREAM)
+        try:
+            listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            listener.bind((host, wish))
+            listener.listen(128)
+        except (OSError, UnicodeError) as error:
+            listener.close()
+            if wish == wishes[-1]:
+                reason = error.strerror if isinstance(error, OSError) else "not a host name"
+                raise IgcdError(
+                    f"cannot listen on {host} port {wish} ({reason}); give another --host, or --port 0 for any free one"
+                ) from None
+        else:
+            return listener
+    raise AssertionError("the last wish returns or raises")
+
+
+def _shown_host(host: str) -> str:
+    """The host as it stands in a link somebody can open."""
+    if host in ("0.0.0.0", "::", ""):  # noqa: S104 - only recognized
+        return socket.gethostname().lower()
+    return f"[{host}]" if ":" in host else host
+
+
+def _open_browser(link: str) -> None:
+    import webbrowser
+
+    webbrowser.open(link)
+
+
+def _author(given: str | None) -> str:
+    if given is not None:
+        if not given.strip():
+            raise IgcdError("an author needs a name; leave out --author to use your login name")
+        return given.strip()
+    try:
+        return getuser()
+    except (KeyError, OSError):  # a container without a user database
+        return "unknown"

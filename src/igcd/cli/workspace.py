@@ -1,0 +1,292 @@
+"""The verbs of a workspace: init, add, discover, accept, status, export, undo, and predict for its folder."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from getpass import getuser
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from igcd.errors import IgcdError
+
+Workspace = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the workspace.", show_default=False)]
+Author = Annotated[
+    str | None, typer.Option("--author", help="Who decides; your login name when unset.", show_default=False)
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
+Labels = Annotated[
+    Path | None,
+    typer.Option(help="CSV file with the columns path (below the folder) and category.", show_default=False),
+]
+FromFolders = Annotated[bool, typer.Option("--labels-from-folders", help="The folders photos lie in are their labels.")]
+
+
+def add_workspace_commands(app: typer.Typer) -> None:
+    """Adds the verbs of the person's loop."""
+    app.command("init", rich_help_panel="Your own photos")(init)
+    app.command("add", rich_help_panel="Your own photos")(add)
+    app.command("discover", rich_help_panel="Your own photos")(discover)
+    app.command("accept", rich_help_panel="Your own photos")(accept)
+    app.command("status", rich_help_panel="Your own photos")(status)
+    app.command("export", rich_help_panel="Your own photos")(export)
+    app.command("undo", rich_help_panel="Your own photos")(undo)
+
+
+def init(
+    folder: Workspace,
+    images: Annotated[Path, typer.Option(help="Folder of photos; they are neither moved nor changed.")],
+    labels: Labels = None,
+    labels_from_folders: FromFolders = False,
+    backbone: Annotated[str | None, typer.Option(help="A name of `igcd ls backbones`.", show_default=False)] = None,
+    weights: Annotated[str | None, typer.Option(help="pip, hub, random, or a checkpoint.", show_default=False)] = None,
+    size: Annotated[int, typer.Option(help="Side in pixels at which photos are looked at.", min=8)] = 112,
+) -> None:
+    """Make a workspace of a folder of photos, some of them labeled."""
+    from igcd.workspace.init import init_workspace
+
+    encoder = {"backbone": backbone, "weights": weights, "size": size}
+    encoder = {key: value for key, value in encoder.items() if value is not None}
+    with _progress("reading") as progress:
+        report = init_workspace(
+            folder, images, labels=labels, from_folders=labels_from_folders, encoder=encoder, progress=progress
+        )
+    _say(report.sentence())
+    _list_broken(report.broken)
+    _say(f"next: igcd discover {folder}")
+
+
+def add(
+    folder: Workspace,
+    images: Annotated[list[Path], typer.Argument(help="Folders of photos, or photos.", show_default=False)],
+) -> None:
+    """Add photos to a workspace; those it has already stay what they are."""
+    from igcd.workspace.catalog import open_catalog
+    from igcd.workspace.photos import add_photos
+
+    with open_catalog(folder) as catalog, _progress("reading") as progress:
+        report = add_photos(catalog, images, progress=progress)
+    _say(report.sentence())
+    _list_broken(report.broken)
+    if report.n_new:
+        _say(f"next: igcd discover {folder}")
+
+
+def discover(
+    folder: Workspace,
+    adapt: Annotated[
+        bool, typer.Option("--adapt", help="First let the encoder's tail learn from your labels (minutes).")
+    ] = False,
+    epochs: Annotated[
+        int | None, typer.Option(help="Epochs of --adapt; 15, and 10 when it was adapted before.", min=1)
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Find out what the new photos are: known categories, new ones, or unsure."""
+    from igcd.training import Optimization
+    from igcd.workspace.adapt import FIRST_STAGE, LATER_STAGES, adapt_tail, current_encoder
+    from igcd.workspace.catalog import open_catalog
+    from igcd.workspace.discover import discover as look
+    from igcd.workspace.features import AdaptedEncoder, encoder_of, open_tail
+
+    with open_catalog(folder) as catalog:
+        adapted = None
+        if adapt:
+            first, later = (Optimization(epochs), Optimization(epochs)) if epochs else (FIRST_STAGE, LATER_STAGES)
+            with _progress("views") as views, _progress("epochs") as epoch:
+                encoder = encoder_of(catalog, progress=views)
+                adapted = adapt_tail(
+                    catalog,
+                    encoder,
+                    first_stage=first,
+                    later_stages=later,
+                    after_epoch=lambda report: epoch(report.epoch + 1, report.n_epochs),
+                )
+        else:
+            encoder = encoder_of(catalog)
+        seeing = AdaptedEncoder(encoder, open_tail(encoder, adapted)) if adapted else current_encoder(catalog, encoder)
+        with _progress("looking at photos") as embedding:
+            report = look(catalog, seeing, adapted=adapted, embedding=embedding)
+    if as_json:
+        print(json.dumps({"sentence": report.sentence(), **asdict(report)}, indent=2, ensure_ascii=False))
+        return
+    _say(report.sentence())
+    if report.broken:
+        _say(f"see `igcd status {folder} --broken`")
+    if report.n_new:
+        _say(f"next: igcd review {folder}, then igcd accept {folder}")
+
+
+def accept(folder: Workspace, author: Author = None) -> None:
+    """Close the stage: what you confirmed becomes labels, and the next photos build on it."""
+    from igcd.workspace.accept import accept_stage
+    from igcd.workspace.catalog import open_catalog
+
+    with open_catalog(folder) as catalog:
+        closed = accept_stage(catalog, author=_author(author)).payload
+    n_new = len(closed["categories"])
+    _say(
+        f"stage {closed['stage']} accepted: {n_new:,} new known {'category' if n_new == 1 else 'categories'}, "
+        f"{closed['n_labels']:,} photos labeled."
+    )
+
+
+def status(
+    folder: Workspace,
+    broken: Annotated[bool, typer.Option("--broken", help="List the photos that were set aside, and why.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Say what a workspace holds."""
+    from rich.table import Table
+
+    from igcd.cli.console import console
+    from igcd.workspace import queries
+    from igcd.workspace.catalog import open_catalog
+
+    with open_catalog(folder, read_only=True) as catalog:
+        figures, categories = queries.status(catalog), queries.categories(catalog)
+        set_aside = queries.broken_photos(catalog) if broken or as_json else []
+        last = queries.history(catalog, limit=5)
+    if as_json:
+        record = {
+            **asdict(figures),
+            "categories": [{**asdict(category), "title": category.title} for category in categories],
+            "broken": [{"path": path, "reason": reason} for path, reason in set_aside],
+        }
+        print(json.dumps(record, indent=2, ensure_ascii=False))
+        return
+    _say(
+        f"{figures.n_photos:,} photos in {figures.n_files:,} files, {figures.n_labels:,} labeled, "
+        f"{figures.n_near_duplicates:,} near-duplicates, {figures.n_unsure:,} unsure, {figures.n_broken:,} set aside"
+    )
+    _say(
+        f"{figures.n_known:,} known categories, {figures.n_accepted:,} accepted in this stage, "
+        f"{figures.n_to_review:,} to review"
+    )
+    table = Table("stage", "state", "photos", "waiting", "last discovery")
+    for stage in figures.stages:
+        cells = (str(stage.stage), stage.state, f"{stage.n_photos:,}", f"{stage.n_waiting:,}", stage.summary or "")
+        table.add_row(*cells)
+    console().print(table)
+    if categories:
+        table = Table("id", "category", "state", "found at", "photos", "confirmed", "mean probability")
+        for category in categories:
+            mean = "" if category.mean_probability is None else f"{category.mean_probability:.2f}"
+            figures_of = (str(category.found_stage), f"{category.n_photos:,}", f"{category.n_confirmed:,}", mean)
+            table.add_row(str(category.id), _plain(category.title), category.state, *figures_of)
+        console().print(table)
+    for decision, is_undone in last:
+        undone = " (undone)" if is_undone else ""
+        _say(f"decision {decision.id}{undone}: {decision.kind} by {decision.author} at {decision.time}")
+    for path, reason in set_aside:
+        _say(f"{path}: {reason}")
+
+
+def export(
+    folder: Workspace,
+    out: Annotated[Path, typer.Option(help="File, or for folders a folder; must be new.", show_default=False)],
+    kind: Annotated[str, typer.Option("--format", help="csv, coco, labelstudio or folders.")] = "csv",
+    link: Annotated[bool, typer.Option("--link", help="folders: hard links instead of copies.")] = False,
+) -> None:
+    """Write what is known of every photo for other programs."""
+    from igcd.workspace.catalog import open_catalog
+    from igcd.workspace.export import export as write
+
+    with open_catalog(folder, read_only=True) as catalog:
+        n_photos = write(catalog, kind, out, link=link)
+    _say(f"{n_photos:,} photos written to {out}")
+
+
+def undo(
+    folder: Workspace,
+    decision: Annotated[int | None, typer.Argument(help="Its number; the last one when unset.")] = None,
+    author: Author = None,
+) -> None:
+    """Take back the last decision, or the one given."""
+    from igcd.workspace.catalog import open_catalog
+    from igcd.workspace.decisions import undo as take_back
+
+    with open_catalog(folder) as catalog:
+        undone = take_back(catalog, decision, author=_author(author))
+    _say(
+        f"decision {undone.payload['decision']} ({undone.payload['kind']}) undone; "
+        f"redo with `igcd undo {folder} {undone.id}`"
+    )
+
+
+def predict_with_workspace(folder: Path, paths: Sequence[Path], *, as_json: bool) -> None:
+    """`igcd predict DIR IMAGES…` where DIR is a workspace: prints what the images are. They are not added."""
+    from rich.table import Table
+
+    from igcd.cli.console import console
+    from igcd.workspace.adapt import current_encoder
+    from igcd.workspace.catalog import open_catalog
+    from igcd.workspace.features import encoder_of
+    from igcd.workspace.predict import outside_photos, predict_images
+
+    names, images = outside_photos(paths)
+    with open_catalog(folder, read_only=True) as catalog:
+        answers = predict_images(catalog, current_encoder(catalog, encoder_of(catalog)), names, images)
+    if as_json:
+        print(json.dumps([asdict(answer) for answer in answers], indent=2, ensure_ascii=False))
+        return
+    table = Table("image", "category", "probability", "novel")
+    for answer in answers:
+        shown = f"unreadable: {answer.error}" if answer.error else answer.category or "unsure"
+        probability = "" if answer.probability is None else f"{answer.probability:.2f}"
+        table.add_row(_plain(answer.image), _plain(shown), probability, "yes" if answer.is_novel else "")
+    console().print(table)
+
+
+@contextmanager
+def _progress(title: str) -> Iterator[Callable[[int, int], None]]:
+    """A bar with the time left on standard error, from the first call on."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    task = bar.add_task(title, total=None)
+
+    def show(n_done: int, n_all: int) -> None:
+        if not bar.live.is_started:
+            bar.start()
+        bar.update(task, completed=n_done, total=n_all)
+        if n_done >= n_all:
+            bar.stop()
+
+    try:
+        yield show
+    finally:
+        bar.stop()
+
+
+def _author(given: str | None) -> str:
+    if given is not None:
+        if not given.strip():
+            raise IgcdError("an author needs a name; leave out --author to use your login name")
+        return given.strip()
+    try:
+        return getuser()
+    except (KeyError, OSError):  # a container without a user database
+        return "unknown"
+
+
+def _list_broken(broken: dict[str, str] | object) -> None:
+    if isinstance(broken, dict):
+        for path, reason in list(broken.items())[:5]:
+            _say(f"  {path}: {reason}")
+
+
+def _plain(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)
+
+
+def _say(text: str) -> None:
+    from igcd.cli.console import console
+
+    console().print(text, markup=False, soft_wrap=True)

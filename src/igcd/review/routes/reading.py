@@ -1,0 +1,142 @@
+"""What there is to look at. Each answer is one state of the catalog, with the versions a decision hands back."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, HTTPException, Query
+
+from igcd.errors import IgcdError
+from igcd.review.routes.answers import (
+    Json,
+    PathId,
+    category_json,
+    confirmed_photos,
+    decision_json,
+    photos_json,
+    titles,
+    versions_of,
+)
+from igcd.review.undoing import next_redo, next_undo
+from igcd.workspace import queries
+from igcd.workspace.catalog import Catalog
+
+FIRST_PHOTOS = 120
+"""Photos whose details come with a category: more than a screen shows; the page asks for the others as it scrolls."""
+MAX_PHOTOS_ASKED = 400
+MAX_LOW_CONFIDENCE = 2_000
+"""Photos of the second list at a time; those decided about make room for the next."""
+PLACE_DIGITS = 4
+
+
+def reading_routes(catalog: Catalog, *, read_only: bool, author: str) -> APIRouter:
+    """The routes that read."""
+    router = APIRouter(prefix="/api")
+
+    @router.get("/revision")
+    def revision() -> Json:
+        return {"revision": queries.revision(catalog)}
+
+    @router.get("/overview")
+    def overview() -> Json:
+        with catalog.snapshot():
+            status, title_of = queries.status(catalog), titles(catalog)
+            past = queries.history(catalog, limit=200)
+            undo, redo = next_undo(past, author), next_redo(past, author)
+            return {
+                "revision": status.revision,
+                "read_only": read_only,
+                "author": author,
+                "workspace": catalog.folder.resolve().name,
+                "status": {**vars(status), "stages": [vars(stage) for stage in status.stages]},
+                "n_low_confidence": queries.low_confidence(catalog, limit=0).n_photos,
+                "queue": [category.id for category in queries.queue(catalog)],
+                "categories": [category_json(category) for category in queries.categories(catalog)],
+                "undo": undo and decision_json(undo, title_of),
+                "redo": redo and decision_json(redo, title_of),
+            }
+
+    @router.get("/categories/{category_id}")
+    def category(category_id: PathId) -> Json:
+        with catalog.snapshot():
+            try:
+                shown = queries.category(catalog, category_id)
+            except IgcdError as error:
+                raise HTTPException(404, str(error)) from None
+            near = queries.nearest_known(catalog, category_id)
+            return {
+                "revision": queries.revision(catalog),
+                "category": category_json(shown),
+                "photo_ids": queries.photo_ids_of(catalog, category_id),
+                "photos": photos_json(queries.photos_of(catalog, category_id, limit=FIRST_PHOTOS).photos),
+                "near": [
+                    {
+                        "category": category_json(known.category),
+                        "similarity": known.similarity,
+                        "photos": photos_json(known.photos),
+                    }
+                    for known in near
+                ],
+                "versions": {
+                    shown.id: shown.version,
+                    **{known.category.id: known.category.version for known in near},
+                },
+            }
+
+    @router.get("/unsure")
+    def unsure() -> Json:
+        with catalog.snapshot():
+            return {
+                "revision": queries.revision(catalog),
+                "photo_ids": queries.photo_ids_of(catalog, None),
+                "photos": photos_json(queries.photos_of(catalog, None, limit=FIRST_PHOTOS).photos),
+                "versions": {},
+            }
+
+    @router.get("/low-confidence")
+    def low_confidence(below: Annotated[float, Query(ge=0, le=1)] = 1.0) -> Json:
+        with catalog.snapshot():
+            page = queries.low_confidence(catalog, limit=MAX_LOW_CONFIDENCE, max_probability=below)
+            return {
+                "revision": queries.revision(catalog),
+                "n_photos": page.n_photos,
+                "photo_ids": [photo.id for photo in page.photos],
+                "photos": photos_json(page.photos),
+                "versions": versions_of(catalog, (photo.category for photo in page.photos)),
+            }
+
+    @router.get("/photos")
+    def photos(ids: Annotated[str, Query(pattern=r"^\d{1,15}(,\d{1,15})*$", max_length=MAX_PHOTOS_ASKED * 16)]) -> Json:
+        wanted = [int(photo_id) for photo_id in ids.split(",")][:MAX_PHOTOS_ASKED]
+        return {"photos": photos_json(queries.photos(catalog, wanted))}
+
+    @router.get("/map")
+    def photo_map(stage: Annotated[int | None, Query(ge=0, le=1_000_000)] = None) -> Json:
+        with catalog.snapshot():
+            places = queries.photo_map(catalog, stage=stage)
+            photo_ids, category_ids = places.photo_ids.tolist(), places.category_ids.tolist()
+            confirmed = confirmed_photos(catalog)
+            return {
+                "revision": queries.revision(catalog),
+                "photo_ids": photo_ids,
+                "x": places.xy[:, 0].round(PLACE_DIGITS).tolist(),
+                "y": places.xy[:, 1].round(PLACE_DIGITS).tolist(),
+                "category_ids": category_ids,
+                # Settled ones are shown for orientation; a lasso leaves them out.
+                "is_settled": [
+                    is_landmark or photo_id in confirmed
+                    for photo_id, is_landmark in zip(photo_ids, places.is_landmark.tolist(), strict=True)
+                ],
+                "versions": versions_of(catalog, category_ids),
+            }
+
+    @router.get("/history")
+    def history(limit: Annotated[int, Query(ge=1, le=500)] = 100) -> Json:
+        with catalog.snapshot():
+            title_of = titles(catalog)
+            past = queries.history(catalog, limit=limit)
+            return {
+                "decisions": [
+                    {**decision_json(decision, title_of), "is_undone": is_undone} for decision, is_undone in past
+                ]
+            }
+
+    return router

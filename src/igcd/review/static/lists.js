@@ -1,0 +1,56 @@
+// The lists on the left: tabs with counts, and below them the categories of the tab.
+
+import { byId, el, icon, percent, plural, thumbnail } from "./dom.js";
+
+export const TABS = [
+  { id: "new", title: "New categories", picture: "fresh" },
+  { id: "check", title: "Low confidence", picture: "check" },
+  { id: "unsure", title: "Unsure photos", picture: "unsure" },
+  { id: "known", title: "Known categories", picture: "book" },
+  { id: "map", title: "Map", picture: "map" },
+];
+
+export function showTabs(overview, current, onTab) {
+  const counts = {
+    new: overview.queue.length,
+    check: overview.n_low_confidence,
+    unsure: overview.status.n_unsure,
+    known: overview.categories.filter(isKnown).length,
+  };
+  byId("tabs").replaceChildren(
+    ...TABS.map(({ id, title, picture }) =>
+      el("button", { type: "button", class: "tab", id: `tab-${id}`, "aria-current": id === current ? "page" : undefined,
+        on: { click: () => onTab(id) } },
+      icon(picture), el("span", { text: title }),
+      id in counts ? el("span", { class: "count", text: counts[id].toLocaleString("en") }) : null)),
+  );
+}
+
+export const isKnown = (category) => category.state === "labeled" || category.state === "accepted";
+
+export function showCategories(categories, currentId, onOpen) {
+  const list = byId("list");
+  const scrolled = list.scrollTop;
+  list.replaceChildren(
+    el("ul", {}, ...categories.map((category) =>
+      el("li", {}, el("button", { type: "button", class: "entry", "aria-current": category.id === currentId ? "true" : undefined,
+        dataset: { category: category.id }, on: { click: () => onOpen(category.id) } },
+      thumbnail(category.cover),
+      el("span", { class: "entry-text" }, el("span", { class: "entry-title", text: category.title, title: category.title }),
+        el("span", { class: "entry-note", text: noteOf(category) })))))),
+  );
+  list.scrollTop = scrolled;
+  list.querySelector('[aria-current="true"]')?.scrollIntoView({ block: "nearest" });
+}
+
+export function showText(...paragraphs) {
+  byId("list").replaceChildren(...paragraphs.map((text) => el("p", { class: "small muted", text })));
+}
+
+function noteOf(category) {
+  const parts = [plural(category.n_photos, "photo")];
+  if (category.is_deferred) parts.push("put off");
+  else if (category.state === "accepted") parts.push("accepted");
+  else if (category.state === "discovered" && category.mean_probability !== null) parts.push(percent(category.mean_probability));
+  return parts.join(" · ");
+}

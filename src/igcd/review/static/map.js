@@ -1,0 +1,312 @@
+// The photos in the plane: like ones are near each other. A lasso drawn around some of them selects them.
+
+import { button, el, thumbnail } from "./dom.js";
+
+const POINT_PIXELS = 4;
+const NEAR_PIXELS = 12;
+const MAX_ZOOM = 60;
+const MARGIN = 28;
+
+// The even-odd rule: a ray from the point crosses the outline an odd number of times.
+export function isInside(x, y, outline) {
+  let inside = false;
+  for (let i = 0, j = outline.length - 1; i < outline.length; j = i++) {
+    const [xi, yi] = outline[i];
+    const [xj, yj] = outline[j];
+    if (yi > y !== yj > y && x < ((xj - xi) * (y - yi)) / (yj - yi) + xi) inside = !inside;
+  }
+  return inside;
+}
+
+export class PhotoMap {
+  // kindOf(categoryId) -> "novel", "known" or "unsure"; titleOf(categoryId); onSelect(photo ids)
+  constructor({ kindOf, titleOf, onSelect }) {
+    this.kindOf = kindOf;
+    this.titleOf = titleOf;
+    this.onSelect = onSelect;
+    this.points = [];
+    this.selected = new Set();
+    this.isShown = { novel: true, unsure: true, known: true };
+    this.view = { x: 0.5, y: 0.5, zoom: 1 };
+    this.pointers = new Map();
+    this.pans = false;
+    this.canvas = el("canvas", { tabindex: "0", role: "application", "aria-label":
+      "Map of the photos. Arrows move, plus and minus zoom, Enter selects all photos in view." });
+    this.hint = el("div", { class: "map-hint", hidden: true });
+    this.panButton = button("", () => this.setPans(!this.pans), { picture: "pan", label: "Dragging moves the map", "aria-pressed": "false" });
+    const tools = el("div", { class: "map-tools" }, this.panButton,
+      button("", () => this.zoomBy(1.6), { picture: "larger", label: "Nearer" }),
+      button("", () => this.zoomBy(1 / 1.6), { picture: "smaller", label: "Farther" }),
+      button("", () => this.fit(), { picture: "fit", label: "Show all" }));
+    const kinds = el("div", { class: "map-kinds" }, ...[["novel", "new"], ["unsure", "unsure"], ["known", "known"]].map(([kind, text]) => {
+      const box = el("input", { type: "checkbox" });
+      box.checked = true;
+      box.addEventListener("change", () => {
+        this.isShown[kind] = box.checked;
+        this.draw();
+      });
+      return el("label", { class: "check" }, box, el("span", { class: `swatch ${kind}` }), text);
+    }));
+    this.element = el("div", { class: "map-view" }, this.canvas, tools, kinds, this.hint);
+    this.observer = new ResizeObserver(() => this.draw());
+    this.observer.observe(this.element);
+    this.scheme = matchMedia("(prefers-color-scheme: dark)");
+    this.redraw = () => this.draw();
+    this.scheme.addEventListener("change", this.redraw);
+    this.canvas.addEventListener("pointerdown", (event) => this.press(event));
+    this.canvas.addEventListener("pointermove", (event) => this.drag(event));
+    this.canvas.addEventListener("pointerup", (event) => this.release(event));
+    this.canvas.addEventListener("pointercancel", (event) => this.release(event));
+    this.canvas.addEventListener("pointerleave", () => this.showHint(null));
+    this.canvas.addEventListener("wheel", (event) => this.wheel(event), { passive: false });
+    this.canvas.addEventListener("keydown", (event) => this.pressKey(event));
+  }
+
+  destroy() {
+    this.observer.disconnect();
+    this.scheme.removeEventListener("change", this.redraw);
+    this.element.remove();
+  }
+
+  show(answer) {
+    this.points = answer.photo_ids.map((id, at) => ({
+      id, x: answer.x[at], y: answer.y[at], category: answer.category_ids[at], isSettled: answer.is_settled[at],
+      kind: this.kindOf(answer.category_ids[at]),
+    }));
+    // Known ones first: what there is to decide lies on top of them.
+    const depth = { known: 0, unsure: 1, novel: 2 };
+    this.points.sort((a, b) => depth[a.kind] - depth[b.kind]);
+    this.draw();
+  }
+
+  mark(photoIds) {
+    this.selected = new Set(photoIds);
+    this.draw();
+  }
+
+  // --- from the plane to the screen and back
+
+  get scale() {
+    return (Math.min(this.canvas.clientWidth, this.canvas.clientHeight) - 2 * MARGIN) * this.view.zoom;
+  }
+
+  toScreen({ x, y }) {
+    return [this.canvas.clientWidth / 2 + (x - this.view.x) * this.scale * this.stretch,
+      this.canvas.clientHeight / 2 + (y - this.view.y) * this.scale];
+  }
+
+  toPlane(sx, sy) {
+    return [this.view.x + (sx - this.canvas.clientWidth / 2) / (this.scale * this.stretch),
+      this.view.y + (sy - this.canvas.clientHeight / 2) / this.scale];
+  }
+
+  // A wide screen is used up to half as wide again: distances in the plane are only roughly meant anyway.
+  get stretch() {
+    return Math.min(1.5, Math.max(1, (this.canvas.clientWidth - 2 * MARGIN) / (this.canvas.clientHeight - 2 * MARGIN)));
+  }
+
+  isChoosable(point) {
+    return !point.isSettled && this.isShown[point.kind];
+  }
+
+  // --- drawing
+
+  draw() {
+    const { clientWidth: width, clientHeight: height } = this.canvas;
+    if (!width || !height) return;
+    const density = window.devicePixelRatio || 1;
+    this.canvas.width = width * density;
+    this.canvas.height = height * density;
+    const pen = this.canvas.getContext("2d");
+    pen.scale(density, density);
+    const style = getComputedStyle(document.documentElement);
+    const color = (name) => style.getPropertyValue(name).trim();
+    const lightness = this.scheme.matches ? 68 : 40;
+    const radius = POINT_PIXELS * Math.min(2.2, Math.sqrt(this.view.zoom));
+    for (const point of this.points) {
+      if (!this.isShown[point.kind]) continue;
+      const [x, y] = this.toScreen(point);
+      if (x < -9 || y < -9 || x > width + 9 || y > height + 9) continue;
+      pen.beginPath();
+      pen.arc(x, y, point.kind === "known" ? radius * 0.7 : radius, 0, 7);
+      if (point.kind === "unsure") {
+        pen.lineWidth = 1.8;
+        pen.strokeStyle = color("--muted");
+        pen.stroke();
+      } else {
+        pen.globalAlpha = point.kind === "known" ? 0.5 : 0.9;
+        pen.fillStyle = point.kind === "known" ? color("--control-line") : `hsl(${(point.category * 137.508) % 360} 62% ${lightness}%)`;
+        pen.fill();
+        pen.globalAlpha = 1;
+      }
+      if (this.selected.has(point.id)) {
+        pen.beginPath();
+        pen.arc(x, y, radius + 3, 0, 7);
+        pen.lineWidth = 2;
+        pen.strokeStyle = color("--text");
+        pen.stroke();
+      }
+    }
+    if (this.lasso?.length > 1) {
+      pen.beginPath();
+      this.lasso.forEach(([x, y], at) => (at ? pen.lineTo(x, y) : pen.moveTo(x, y)));
+      pen.closePath();
+      pen.globalAlpha = 0.14;
+      pen.fillStyle = color("--accent");
+      pen.fill();
+      pen.globalAlpha = 1;
+      pen.lineWidth = 2;
+      pen.strokeStyle = color("--accent");
+      pen.stroke();
+    }
+  }
+
+  // --- pointer: one draws the lasso or moves, two fingers zoom
+
+  place(event) {
+    const box = this.canvas.getBoundingClientRect();
+    return [event.clientX - box.left, event.clientY - box.top];
+  }
+
+  press(event) {
+    this.showHint(null);
+    this.canvas.setPointerCapture(event.pointerId);
+    this.pointers.set(event.pointerId, this.place(event));
+    if (this.pointers.size === 2) {
+      this.lasso = null;
+      this.spread = this.spreadNow();
+    } else if (!this.pans && event.button === 0) {
+      this.lasso = [this.place(event)];
+    }
+  }
+
+  drag(event) {
+    const at = this.place(event);
+    const before = this.pointers.get(event.pointerId);
+    if (!before) {
+      this.showHint(this.pointNear(at), at);
+      return;
+    }
+    this.pointers.set(event.pointerId, at);
+    if (this.pointers.size === 2) {
+      const spread = this.spreadNow();
+      this.zoomBy(spread / this.spread, at);
+      this.spread = spread;
+    } else if (this.lasso) {
+      this.lasso.push(at);
+      this.draw();
+    } else {
+      this.view.x -= (at[0] - before[0]) / (this.scale * this.stretch);
+      this.view.y -= (at[1] - before[1]) / this.scale;
+      this.draw();
+    }
+  }
+
+  release(event) {
+    this.pointers.delete(event.pointerId);
+    const lasso = this.lasso;
+    this.lasso = null;
+    if (!lasso) return;
+    const xs = lasso.map(([x]) => x);
+    const isClick = Math.max(...xs) - Math.min(...xs) < 4 && lasso.length < 6;
+    const adds = event.shiftKey || event.ctrlKey || event.metaKey;
+    let found;
+    if (isClick) {
+      const point = this.pointNear(lasso[0]);
+      found = point && this.isChoosable(point) ? [point.id] : [];
+    } else {
+      found = this.points.filter((point) => this.isChoosable(point) && isInside(...this.toScreen(point), lasso)).map(({ id }) => id);
+    }
+    this.choose(adds ? [...new Set([...this.selected, ...found])] : found);
+  }
+
+  choose(photoIds) {
+    this.mark(photoIds);
+    this.onSelect(photoIds);
+  }
+
+  spreadNow() {
+    const [[ax, ay], [bx, by]] = [...this.pointers.values()];
+    return Math.max(1, Math.hypot(ax - bx, ay - by));
+  }
+
+  pointNear([x, y]) {
+    let nearest = null;
+    let distance = NEAR_PIXELS;
+    for (const point of this.points) {
+      if (!this.isShown[point.kind]) continue;
+      const [px, py] = this.toScreen(point);
+      const d = Math.hypot(px - x, py - y);
+      if (d < distance) [nearest, distance] = [point, d];
+    }
+    return nearest;
+  }
+
+  showHint(point, [x, y] = [0, 0]) {
+    this.hint.hidden = !point;
+    if (!point) {
+      this.hinted = null;
+      return;
+    }
+    if (this.hinted !== point.id) {
+      this.hinted = point.id;
+      this.hint.replaceChildren(thumbnail(point.id), el("span", { text: point.category ? this.titleOf(point.category) : "unsure" }));
+    }
+    this.hint.style.left = `${Math.min(x + 14, this.canvas.clientWidth - 240)}px`;
+    this.hint.style.top = `${Math.min(y + 14, this.canvas.clientHeight - 96)}px`;
+  }
+
+  wheel(event) {
+    event.preventDefault();
+    this.zoomBy(Math.exp(-event.deltaY / 400), this.place(event));
+  }
+
+  // --- view
+
+  setPans(pans) {
+    this.pans = pans;
+    this.panButton.setAttribute("aria-pressed", pans);
+    this.canvas.classList.toggle("pans", pans);
+  }
+
+  zoomBy(factor, at = [this.canvas.clientWidth / 2, this.canvas.clientHeight / 2]) {
+    const [x, y] = this.toPlane(...at);
+    this.view.zoom = Math.min(MAX_ZOOM, Math.max(1, this.view.zoom * factor));
+    const [newX, newY] = this.toPlane(...at);
+    this.view.x += x - newX;
+    this.view.y += y - newY;
+    this.draw();
+  }
+
+  fit() {
+    this.view = { x: 0.5, y: 0.5, zoom: 1 };
+    this.draw();
+  }
+
+  pressKey(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    const step = 60 / this.scale;
+    const moves = { ArrowLeft: [-step, 0], ArrowRight: [step, 0], ArrowUp: [0, -step], ArrowDown: [0, step] };
+    if (event.key in moves) {
+      this.view.x += moves[event.key][0];
+      this.view.y += moves[event.key][1];
+      this.draw();
+    } else if (event.key === "+" || event.key === "=") {
+      this.zoomBy(1.4);
+    } else if (event.key === "-") {
+      this.zoomBy(1 / 1.4);
+    } else if (event.key === "0") {
+      this.fit();
+    } else if (event.key === "Enter") {
+      const { clientWidth: width, clientHeight: height } = this.canvas;
+      const inView = ([x, y]) => x >= 0 && y >= 0 && x <= width && y <= height;
+      this.choose(this.points.filter((point) => this.isChoosable(point) && inView(this.toScreen(point))).map(({ id }) => id));
+    } else if (event.key === "Escape" && this.selected.size) {
+      this.choose([]);
+    } else {
+      return;
+    }
+    event.preventDefault();
+    event.stopPropagation();
+  }
+}

@@ -1,0 +1,1 @@
+"""A person's photos: what is known, what is new, names for it, and ids that never change."""

@@ -1,0 +1,67 @@
+"""`igcd accept`: closes a stage. What was confirmed becomes labels; S and R are chosen anew within their budget."""
+
+import sqlite3
+from collections.abc import Mapping
+
+import numpy as np
+import torch
+
+from igcd.errors import IgcdError
+from igcd.functional.selection import select_by_density
+from igcd.workspace.catalog import Catalog, current_revision
+from igcd.workspace.decisions import Decision, Kept, close_stage
+from igcd.workspace.evidence import gather_evidence, with_features
+
+N_SUPPORT = 5
+"""Photos per category in S, the paper's number."""
+N_REPLAY = 50
+"""Photos per category in R. It holds no copies, the photos are the person's own; a feature takes 2.5 kB."""
+
+
+def accept_stage(catalog: Catalog, *, author: str, n_support: int = N_SUPPORT, n_replay: int = N_REPLAY) -> Decision:
+    """Closes the open stage. Later stages learn from their own labels and from what R holds."""
+    with catalog.snapshot() as db:
+        stage, encoder_key = _stage_to_close(db)
+        revision = current_revision(db)
+        evidence, features = with_features(db, gather_evidence(db, stage), encoder_key)
+    settled = evidence.labels >= 0
+    kept = choose_kept(
+        evidence.photo_ids[settled].tolist(),
+        evidence.labels[settled].tolist(),
+        features[settled],
+        budgets={"support": n_support, "replay": n_replay},
+    )
+    return close_stage(catalog, stage, author=author, kept=kept, seen_revision=revision)
+
+
+def choose_kept(
+    photo_ids: list[int], categories: list[int], features: np.ndarray, *, budgets: Mapping[str, int]
+) -> list[Kept]:
+    """Of each category the density peak and the photos around it, as many as the budgets of S and R allow."""
+    by_category: dict[int, list[int]] = {}
+    for row, category in enumerate(categories):
+        by_category.setdefault(category, []).append(row)
+    kept = []
+    for category, rows in sorted(by_category.items()):
+        order = select_by_density(torch.from_numpy(features[rows]), max(budgets.values())).tolist()
+        for role, budget in budgets.items():
+            kept += [
+                Kept(role, category, position, photo_ids[rows[row]]) for position, row in enumerate(order[:budget])
+            ]
+    return kept
+
+
+def _stage_to_close(db: sqlite3.Connection) -> tuple[int, str]:
+    row = db.execute("SELECT stage, state, encoder FROM stages ORDER BY stage DESC LIMIT 1").fetchone()
+    if row["state"] == "accepted":
+        raise IgcdError(f"stage {row['stage']} is accepted already; add photos and discover them first")
+    n_waiting = db.execute(
+        "SELECT COUNT(*) FROM photos p LEFT JOIN assignments a ON a.photo = p.id "
+        "WHERE p.stage = ? AND a.photo IS NULL AND p.broken IS NULL",
+        (row["stage"],),
+    ).fetchone()[0]
+    if row["state"] == "open" or n_waiting:
+        raise IgcdError(
+            f"stage {row['stage']} has {n_waiting:,} photos nobody has looked at; run `igcd discover` first"
+        )
+    return int(row["stage"]), str(row["encoder"])

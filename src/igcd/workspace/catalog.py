@@ -1,0 +1,211 @@
+"""The catalog of a workspace: one SQLite file, every action one transaction."""
+
+import sqlite3
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from urllib.parse import quote
+
+from igcd.errors import IgcdError
+from igcd.workspace.schema import MIGRATIONS, check_version, migrate, schema_version
+
+CATALOG_FILE = "catalog.sqlite"
+BUSY_SECONDS = 10.0
+"""How long to wait for another process that writes."""
+
+
+class ConflictError(IgcdError):
+    """Somebody else changed the same thing meanwhile: nothing was done, look again and decide again."""
+
+
+class Catalog:
+    """An open catalog. Every thread that uses it gets a connection of its own.
+
+    `snapshot` is for reading: all queries inside see one state. `transaction` is for writing: all of it is kept or
+    nothing, also when the process is killed.
+    """
+
+    def __init__(self, folder: Path, *, read_only: bool = False) -> None:
+        self.folder = folder
+        self.read_only = read_only
+        self._local = threading.local()
+        self._opened: list[sqlite3.Connection] = []
+        self._lock = threading.Lock()
+
+    def __enter__(self) -> "Catalog":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Closes the connections of all threads; SQLite then folds its log into the file."""
+        with self._lock:
+            for connection in self._opened:
+                connection.close()
+            self._opened.clear()
+        self._local = threading.local()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[sqlite3.Connection]:
+        """A connection to read from, one state throughout; inside a transaction of this thread it sees that one."""
+        db = self._connection()
+        if db.in_transaction:
+            yield db
+            return
+        with _in_plain_words(self.folder):
+            db.execute("BEGIN")
+            try:
+                yield db
+            finally:
+                db.execute("ROLLBACK")
+
+    @contextmanager
+    def transaction(self) -> Iterator[sqlite3.Connection]:
+        """A connection to write to: committed at the end, rolled back on any error."""
+        if self.read_only:
+            raise IgcdError(f"the workspace {self.folder} is open for reading only; nothing was changed")
+        db = self._connection()
+        with _in_plain_words(self.folder):
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+            except BaseException:
+                if db.in_transaction:  # a full disk ends the transaction by itself
+                    db.execute("ROLLBACK")
+                raise
+            db.execute("COMMIT")
+
+    def _connection(self) -> sqlite3.Connection:
+        connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
+        if connection is None:
+            with _in_plain_words(self.folder):
+                connection = _connect(self.folder / CATALOG_FILE, read_only=self.read_only)
+            self._local.connection = connection
+            with self._lock:
+                self._opened.append(connection)
+        return connection
+
+
+def holds_workspace(folder: Path) -> bool:
+    """Whether a folder is a workspace, as opposed to the output of a run or anything else."""
+    return (folder / CATALOG_FILE).is_file()
+
+
+def create_catalog(folder: Path) -> Catalog:
+    """A catalog without tables in a new or empty folder; `migrate` inside the first transaction makes them.
+
+    What a killed `init` left behind is an empty catalog, and taken over.
+    """
+    leftovers = {CATALOG_FILE, f"{CATALOG_FILE}-wal", f"{CATALOG_FILE}-shm"}
+    if folder.exists() and not folder.is_dir():
+        raise IgcdError(f"a workspace is a folder, {folder} is a file; give another name")
+    if folder.is_dir() and {path.name for path in folder.iterdir()} - leftovers:
+        is_workspace = holds_workspace(folder)
+        remedy = "use `igcd add` to add photos to it" if is_workspace else "give a new folder"
+        raise IgcdError(f"{folder} {'is a workspace already' if is_workspace else 'is not empty'}; {remedy}")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise IgcdError(
+            f"the workspace {folder} cannot be made ({error.strerror}); choose a folder you may write to"
+        ) from None
+    catalog = Catalog(folder)
+    with _in_plain_words(folder):
+        db = catalog._connection()
+        if schema_version(db):
+            catalog.close()
+            raise IgcdError(f"{folder} is a workspace already; use `igcd add` to add photos to it")
+    return catalog
+
+
+def open_catalog(folder: Path, *, read_only: bool = False) -> Catalog:
+    """The catalog of a workspace, brought to the newest version where it is older."""
+    if not holds_workspace(folder):
+        raise IgcdError(f"{folder} is not a workspace; make one with `igcd init {folder} --images FOLDER`")
+    catalog = Catalog(folder, read_only=read_only)
+    try:
+        with catalog.snapshot() as db:
+            version = check_version(db)
+        if version == 0:
+            raise IgcdError(f"{folder} is an unfinished workspace; make it anew with `igcd init`")
+        if version < len(MIGRATIONS):
+            with catalog.transaction() as db:
+                migrate(db)
+    except BaseException:
+        catalog.close()
+        raise
+    return catalog
+
+
+def next_revision(db: sqlite3.Connection) -> int:
+    """A number above all before it; whatever an action changes gets it as its version."""
+    row = db.execute(
+        "UPDATE settings SET value = CAST(value AS INTEGER) + 1 WHERE key = 'revision' RETURNING value"
+    ).fetchone()
+    return int(row[0])
+
+
+def current_revision(db: sqlite3.Connection) -> int:
+    """The number of the last action: the same number, the same catalog."""
+    return int(db.execute("SELECT value FROM settings WHERE key = 'revision'").fetchone()[0])
+
+
+def now() -> str:
+    """The time as it is noted down: UTC, to the second."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def id_list(ids: Iterable[int]) -> str:
+    """Ids as one parameter of `IN (SELECT value FROM json_each(?))`, however many there are.
+
+    >>> id_list([3, 1])
+    '[3,1]'
+    """
+    return f"[{','.join(str(int(i)) for i in ids)}]"
+
+
+def _connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
+    if not read_only:
+        db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        db.execute("PRAGMA journal_mode = WAL")
+        db.execute("PRAGMA synchronous = FULL")  # a decision survives a power cut, too
+    else:
+        address = f"file:{quote(str(path.absolute()))}"
+        try:
+            db = sqlite3.connect(
+                f"{address}?mode=ro", uri=True, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
+            )
+            db.execute("SELECT 1 FROM sqlite_master").fetchone()
+        except sqlite3.OperationalError:  # on a read-only disk SQLite can make no lock files, and needs none
+            db = sqlite3.connect(f"{address}?immutable=1", uri=True, isolation_level=None, check_same_thread=False)
+    db.row_factory = sqlite3.Row
+    return db
+
+
+@contextmanager
+def _in_plain_words(folder: Path) -> Iterator[None]:
+    """What SQLite complains about, as one sentence with a remedy."""
+    try:
+        yield
+    except sqlite3.OperationalError as error:
+        reason = str(error)
+        if "locked" in reason or "busy" in reason:
+            raise ConflictError(
+                f"another program is writing to the workspace {folder}; wait until it is done and try again"
+            ) from None
+        if "readonly" in reason or "unable to open" in reason:
+            raise IgcdError(
+                f"the workspace {folder} cannot be written to ({reason}); move it to a disk you may write to"
+            ) from None
+        if "full" in reason:
+            raise IgcdError(f"the disk of {folder} is full; free some space, nothing was lost") from None
+        raise
+    except sqlite3.DatabaseError as error:
+        if "not a database" in str(error) or "malformed" in str(error):
+            raise IgcdError(
+                f"{folder / CATALOG_FILE} is damaged ({error}); restore it from a backup, the photos are untouched"
+            ) from None
+        raise

@@ -1,0 +1,31 @@
+"""Features as they lie in the catalog: half precision, by content hash and encoder."""
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from igcd.workspace.catalog import id_list
+
+Features = npt.NDArray[np.float32]
+
+
+def write_features(db: sqlite3.Connection, encoder_key: str, content_hashes: Sequence[str], features: Features) -> None:
+    """Keeps features, (n, d); one that is there already stays."""
+    rows = zip(content_hashes, features.astype("<f2"), strict=True)
+    db.executemany(
+        "INSERT OR IGNORE INTO features (encoder, content_hash, feature) VALUES (?, ?, ?)",
+        [(encoder_key, content_hash, row.tobytes()) for content_hash, row in rows],
+    )
+
+
+def read_features(db: sqlite3.Connection, encoder_key: str, photo_ids: Iterable[int]) -> dict[int, Features]:
+    """Features of those of the photos that have one, (d,) each."""
+    # CROSS JOIN keeps the order of the tables: SQLite's own choice walks the list of ids once for every feature.
+    rows = db.execute(
+        "SELECT p.id, f.feature FROM json_each(?) wanted CROSS JOIN photos p ON p.id = wanted.value "
+        "CROSS JOIN features f ON f.encoder = ? AND f.content_hash = p.content_hash",
+        (id_list(photo_ids), encoder_key),
+    )
+    return {row["id"]: np.frombuffer(row["feature"], dtype="<f2").astype(np.float32) for row in rows}

@@ -1,0 +1,349 @@
+"""What can be asked of a catalog. Reading only; each answer is one state of the catalog."""
+
+# ruff: noqa: S608 - SQL is put together from texts of this module; values go in as parameters
+
+import json
+import sqlite3
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from igcd.errors import IgcdError
+from igcd.types import FloatArray, IntArray
+from igcd.workspace.catalog import Catalog, current_revision, id_list
+from igcd.workspace.decisions import LIVE, Decision
+
+UNSURE = 0
+"""In arrays of category ids: the photo is in none. Catalog ids start at 1."""
+
+
+@dataclass(frozen=True)
+class Category:
+    """A category and its photos in figures."""
+
+    id: int
+    name: str | None
+    parent: str | None
+    state: str  # labeled, discovered, accepted, rejected or merged
+    merged_into: int | None
+    found_stage: int
+    version: int  # to be handed back with a decision
+    is_deferred: bool
+    n_photos: int
+    n_confirmed: int
+    mean_probability: float | None
+    helpfulness: float  # see `queue`
+    cover: int | None  # photo id of the most typical photo
+
+    @property
+    def title(self) -> str:
+        """The name, or what stands for it as long as there is none."""
+        return self.name or f"new {self.id}"
+
+
+@dataclass(frozen=True)
+class Photo:
+    """A photo and what it is held to be."""
+
+    id: int
+    path: str  # below its folder, to be shown
+    stage: int
+    width: int | None
+    height: int | None
+    category: int | None  # None: unsure
+    probability: float
+    typicality: float
+    is_peak: bool
+    is_confirmed: bool
+    near_duplicate_of: int | None  # the first photo of its group
+
+
+@dataclass(frozen=True)
+class PhotoPage:
+    """A part of a longer list of photos."""
+
+    n_photos: int  # of the whole list
+    offset: int
+    photos: Sequence[Photo]
+
+
+@dataclass(frozen=True)
+class NearKnown:
+    """A known category that is like a discovered one, and its most typical photos."""
+
+    category: Category
+    similarity: float
+    photos: Sequence[Photo]
+
+
+@dataclass(frozen=True)
+class PhotoMap:
+    """The photos of a stage in the plane, one entry each, and the support photos of known categories as landmarks."""
+
+    photo_ids: IntArray  # (n,)
+    xy: FloatArray  # (n, 2), from 0 to 1
+    category_ids: IntArray  # (n,), UNSURE for none
+    is_landmark: npt.NDArray[np.bool_]  # (n,) of an earlier stage
+
+
+@dataclass(frozen=True)
+class StageStatus:
+    """A stage in figures."""
+
+    stage: int
+    state: str
+    n_photos: int
+    n_waiting: int  # not looked at by `discover` yet
+    summary: str | None  # what the last discovery said
+
+
+@dataclass(frozen=True)
+class Status:
+    """A workspace in figures."""
+
+    revision: int
+    n_photos: int
+    n_files: int
+    n_broken: int
+    n_near_duplicates: int
+    n_labels: int
+    n_unsure: int
+    n_known: int  # categories with labels
+    n_to_review: int  # discovered ones that nobody has decided about
+    n_accepted: int  # decided about, labels when the stage is accepted
+    n_decisions: int
+    stages: Sequence[StageStatus]
+
+
+CATEGORIES = """
+SELECT c.*, COUNT(a.photo) AS n_photos, COALESCE(SUM(a.is_confirmed), 0) AS n_confirmed,
+    AVG(a.probability) AS mean_probability, COALESCE(SUM(2.0 - a.probability), 0.0) AS helpfulness,
+    (SELECT photo FROM assignments t WHERE t.category = c.id
+     ORDER BY t.is_peak DESC, t.typicality DESC, t.photo LIMIT 1) AS cover
+FROM categories c LEFT JOIN assignments a ON a.category = c.id
+"""
+
+PHOTOS = """
+SELECT p.id, (SELECT path FROM photo_paths pp WHERE pp.photo = p.id ORDER BY folder, path LIMIT 1) AS path,
+    p.stage, p.width, p.height, p.near_duplicate_of, a.category, a.probability, a.typicality, a.is_peak, a.is_confirmed
+FROM {source} a JOIN photos p ON p.id = a.photo
+"""
+
+TYPICAL_FIRST = "is_peak DESC, typicality DESC, photo"
+
+
+def revision(catalog: Catalog) -> int:
+    """A number that rises with every change: the same number, nothing new."""
+    with catalog.snapshot() as db:
+        return current_revision(db)
+
+
+def queue(catalog: Catalog) -> list[Category]:
+    """The discovered categories that nobody has decided about, the one that helps most first.
+
+    Helpfulness is the sum of 2 - p over the photos of a category: a decision settles each of them once, and again as
+    much as the prediction was likely to be wrong. Larger and less certain ones come first, those put off last.
+    """
+    waiting = [category for category in categories(catalog, states=["discovered"]) if category.n_photos]
+    return sorted(waiting, key=lambda category: (category.is_deferred, -category.helpfulness, category.id))
+
+
+def categories(catalog: Catalog, *, states: Sequence[str] = LIVE) -> list[Category]:
+    """The categories in these states, in the order of their ids."""
+    with catalog.snapshot() as db:
+        rows = db.execute(
+            CATEGORIES + "WHERE c.state IN (SELECT value FROM json_each(?)) GROUP BY c.id ORDER BY c.id",
+            (json.dumps(list(states)),),
+        ).fetchall()
+    return [_category(row) for row in rows]
+
+
+def category(catalog: Catalog, category_id: int) -> Category:
+    """One category, also a rejected or merged one."""
+    with catalog.snapshot() as db:
+        row = db.execute(CATEGORIES + "WHERE c.id = ? GROUP BY c.id", (category_id,)).fetchone()
+    if row is None:
+        raise IgcdError(f"there is no category {category_id} in the workspace {catalog.folder}")
+    return _category(row)
+
+
+def photos_of(catalog: Catalog, category_id: int | None, *, offset: int = 0, limit: int = 200) -> PhotoPage:
+    """Photos of a category, the most typical first and the outliers last; None: those that are unsure."""
+    with catalog.snapshot() as db:
+        n_photos = db.execute("SELECT COUNT(*) FROM assignments WHERE category IS ?", (category_id,)).fetchone()[0]
+        # The page is cut out of the index alone; only its photos are looked up.
+        page = f"(SELECT * FROM assignments WHERE category IS ? ORDER BY {TYPICAL_FIRST} LIMIT ? OFFSET ?)"
+        rows = db.execute(
+            PHOTOS.format(source=page) + "ORDER BY a.is_peak DESC, a.typicality DESC, a.photo",
+            (category_id, limit, offset),
+        ).fetchall()
+    return PhotoPage(n_photos, offset, [_photo(row) for row in rows])
+
+
+def photo_ids_of(catalog: Catalog, category_id: int | None) -> list[int]:
+    """The ids of all photos of a category in the order of `photos_of`: what a range selection needs."""
+    with catalog.snapshot() as db:
+        rows = db.execute(
+            f"SELECT photo FROM assignments WHERE category IS ? ORDER BY {TYPICAL_FIRST}",
+            (category_id,),
+        )
+        return [row["photo"] for row in rows]
+
+
+def photos(catalog: Catalog, photo_ids: Sequence[int]) -> list[Photo]:
+    """These photos, in this order; ids that are not assigned to anything yet are left out."""
+    with catalog.snapshot() as db:
+        rows = db.execute(
+            PHOTOS.format(source="assignments") + "WHERE p.id IN (SELECT value FROM json_each(?))",
+            (id_list(photo_ids),),
+        ).fetchall()
+    found = {row["id"]: _photo(row) for row in rows}
+    return [found[photo_id] for photo_id in photo_ids if photo_id in found]
+
+
+def nearest_known(catalog: Catalog, category_id: int, *, n_categories: int = 3, n_photos: int = 8) -> list[NearKnown]:
+    """The known categories a discovered one is most like, with their most typical photos."""
+    with catalog.snapshot() as db:
+        near = db.execute(
+            """
+            WITH RECURSIVE reached AS (  -- a known category may have been merged into another since
+                SELECT known AS id, similarity FROM nearest WHERE category = ?1
+                UNION
+                SELECT c.merged_into, r.similarity FROM reached r JOIN categories c ON c.id = r.id
+                WHERE c.state = 'merged'
+            )
+            SELECT r.id, MAX(r.similarity) AS similarity FROM reached r JOIN categories c ON c.id = r.id
+            WHERE c.state IN ('labeled', 'accepted') AND c.id <> ?1 GROUP BY r.id
+            ORDER BY similarity DESC, r.id LIMIT ?2
+            """,
+            (category_id, n_categories),
+        ).fetchall()
+        ids = id_list(row["id"] for row in near)
+        found = {
+            row["id"]: _category(row)
+            for row in db.execute(CATEGORIES + "WHERE c.id IN (SELECT value FROM json_each(?)) GROUP BY c.id", (ids,))
+        }
+        ranked = (
+            f"(SELECT *, ROW_NUMBER() OVER (PARTITION BY category ORDER BY {TYPICAL_FIRST}) AS place "
+            "FROM assignments WHERE category IN (SELECT value FROM json_each(?)))"
+        )
+        shown: dict[int, list[Photo]] = {row["id"]: [] for row in near}
+        for row in db.execute(PHOTOS.format(source=ranked) + "WHERE a.place <= ? ORDER BY a.place", (ids, n_photos)):
+            shown[row["category"]].append(_photo(row))
+    return [NearKnown(found[row["id"]], row["similarity"], shown[row["id"]]) for row in near]
+
+
+def low_confidence(catalog: Catalog, *, offset: int = 0, limit: int = 200, max_probability: float = 1.0) -> PhotoPage:
+    """Photos predicted to be of a known category that nobody has confirmed, the least certain first."""
+    unconfirmed = (
+        "(SELECT a.* FROM assignments a JOIN categories c ON c.id = a.category "
+        "WHERE NOT a.is_confirmed AND c.state IN ('labeled', 'accepted') AND a.probability <= ?)"
+    )
+    with catalog.snapshot() as db:
+        n_photos = db.execute(f"SELECT COUNT(*) FROM {unconfirmed}", (max_probability,)).fetchone()[0]
+        rows = db.execute(
+            PHOTOS.format(source=unconfirmed) + "ORDER BY a.probability, a.photo LIMIT ? OFFSET ?",
+            (max_probability, limit, offset),
+        ).fetchall()
+    return PhotoPage(n_photos, offset, [_photo(row) for row in rows])
+
+
+def photo_map(catalog: Catalog, *, stage: int | None = None) -> PhotoMap:
+    """Where the photos of a stage stand in the plane, the last one discovered by default."""
+    with catalog.snapshot() as db:
+        rows = db.execute(
+            "SELECT m.photo, m.x, m.y, COALESCE(a.category, 0) AS category, p.stage <> m.stage AS is_landmark "
+            "FROM places m JOIN photos p ON p.id = m.photo LEFT JOIN assignments a ON a.photo = m.photo "
+            "WHERE m.stage = COALESCE(?, (SELECT MAX(stage) FROM places)) ORDER BY m.photo",
+            (stage,),
+        ).fetchall()
+    return PhotoMap(
+        photo_ids=np.array([row["photo"] for row in rows], dtype=np.int64),
+        xy=np.array([(row["x"], row["y"]) for row in rows], dtype=np.float64).reshape(-1, 2),
+        category_ids=np.array([row["category"] for row in rows], dtype=np.int64),
+        is_landmark=np.array([row["is_landmark"] for row in rows], dtype=np.bool_),
+    )
+
+
+def status(catalog: Catalog) -> Status:
+    """The workspace in figures."""
+    with catalog.snapshot() as db:
+        count = _counter(db)
+        stages = [
+            StageStatus(row["stage"], row["state"], row["n_photos"], row["n_waiting"], row["summary"])
+            for row in db.execute(
+                """
+                SELECT s.stage, s.state, json_extract(s.summary, '$.sentence') AS summary, COUNT(p.id) AS n_photos,
+                    COUNT(p.id) FILTER (WHERE a.photo IS NULL AND p.broken IS NULL) AS n_waiting
+                FROM stages s LEFT JOIN photos p ON p.stage = s.stage LEFT JOIN assignments a ON a.photo = p.id
+                GROUP BY s.stage ORDER BY s.stage
+                """
+            )
+        ]
+        return Status(
+            revision=current_revision(db),
+            n_photos=count("photos"),
+            n_files=count("photo_paths"),
+            n_broken=count("photos WHERE broken IS NOT NULL"),
+            n_near_duplicates=count("photos WHERE near_duplicate_of IS NOT NULL"),
+            n_labels=count("labels"),
+            n_unsure=count("assignments WHERE category IS NULL"),
+            n_known=count("categories WHERE state = 'labeled'"),
+            n_to_review=count(
+                "categories c WHERE state = 'discovered' AND EXISTS (SELECT 1 FROM assignments WHERE category = c.id)"
+            ),
+            n_accepted=count("categories WHERE state = 'accepted'"),
+            n_decisions=count("decisions"),
+            stages=stages,
+        )
+
+
+def broken_photos(catalog: Catalog) -> list[tuple[str, str]]:
+    """Path and reason of every photo that cannot be used."""
+    with catalog.snapshot() as db:
+        rows = db.execute(
+            "SELECT f.path AS folder, pp.path, p.broken FROM photos p JOIN photo_paths pp ON pp.photo = p.id "
+            "JOIN folders f ON f.id = pp.folder WHERE p.broken IS NOT NULL ORDER BY f.path, pp.path"
+        )
+        return [(f"{row['folder']}/{row['path']}", row["broken"]) for row in rows]
+
+
+def history(catalog: Catalog, *, limit: int = 50) -> list[tuple[Decision, bool]]:
+    """The last decisions, the newest first, and whether each was undone."""
+    with catalog.snapshot() as db:
+        rows = db.execute(
+            "SELECT id, time, author, kind, payload, undone_by FROM decisions ORDER BY id DESC LIMIT ?", (limit,)
+        ).fetchall()
+    return [
+        (
+            Decision(row["id"], row["time"], row["author"], row["kind"], json.loads(row["payload"])),
+            row["undone_by"] is not None,
+        )
+        for row in rows
+    ]
+
+
+def setting(db: sqlite3.Connection, key: str) -> Any:  # noqa: ANN401 - whatever JSON holds
+    """A setting of the workspace."""
+    row = db.execute("SELECT value FROM settings WHERE key = ?", (key,)).fetchone()
+    return None if row is None else json.loads(row["value"])
+
+
+def _counter(db: sqlite3.Connection) -> Any:  # noqa: ANN401 - a function
+    def count(table: str) -> int:
+        found: int = db.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0]
+        return found
+
+    return count
+
+
+def _category(row: sqlite3.Row) -> Category:
+    values: Mapping[str, Any] = dict(row)
+    return Category(**{**values, "is_deferred": bool(values["is_deferred"])})
+
+
+def _photo(row: sqlite3.Row) -> Photo:
+    return Photo(**{**dict(row), "is_peak": bool(row["is_peak"]), "is_confirmed": bool(row["is_confirmed"])})

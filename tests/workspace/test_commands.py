@@ -1,0 +1,113 @@
+"""The verbs on the command line, with a small random network."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+import typer
+from typer.testing import CliRunner
+from workspace.painted_photos import paint_categories
+
+from igcd.cli.workspace import add_workspace_commands, predict_with_workspace
+from igcd.errors import IgcdError
+
+TINY = ["--backbone", "resnet10t", "--weights", "random", "--size", "32"]
+
+
+@pytest.fixture
+def run():
+    app = typer.Typer()
+    add_workspace_commands(app)
+
+    def call(*arguments, fails=False):
+        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+        if fails:
+            assert isinstance(result.exception, IgcdError), result.output
+            return str(result.exception)
+        assert result.exit_code == 0, result.output + repr(result.exception)
+        return result.stdout
+
+    return call
+
+
+@pytest.fixture
+def images(tmp_path):
+    kinds = {"ash": (0, range(8)), "beech": (1, range(8)), "unlabeled": (7, range(10))}
+    paint_categories(tmp_path / "photos", kinds)
+    return tmp_path / "photos"
+
+
+def test_the_whole_loop(run, images, tmp_path, capsys):
+    workspace = tmp_path / "ws"
+    said = run("init", workspace, "--images", images, "--labels-from-folders", *TINY)
+    assert said.startswith("26 new photos, 16 of them labeled in 2 categories\n") and "igcd discover" in said
+    report = json.loads(run("discover", workspace, "--json"))
+    assert report["n_new"] == 10 and report["sentence"].startswith("10 new photos: ")
+    status = json.loads(run("status", workspace, "--json"))
+    assert status["n_photos"] == 26 and [c["title"] for c in status["categories"]][:2] == ["ash", "beech"]
+    assert "stage 0 accepted: 0 new known categories, 0 photos labeled." in run("accept", workspace, "--author", "ann")
+    assert "is accepted already" in run("accept", workspace, fails=True)
+    assert "decision 1 (close) undone" in run("undo", workspace)
+    assert "no decision to undo" in run("undo", workspace, fails=True)
+    assert "0 new photos; 26 were there already" in run("add", workspace, images)
+    assert "26 photos written" in run("export", workspace, "--out", tmp_path / "all.csv")
+    assert "no export format" in run("export", workspace, "--format", "xml", "--out", tmp_path / "x", fails=True)
+    text = run("status", workspace)
+    assert "26 photos in 26 files, 16 labeled" in text and "decision 1 (undone): close by ann" in text
+    predict_with_workspace(workspace, [images / "ash"], as_json=True)
+    answers = json.loads(capsys.readouterr().out)
+    assert len(answers) == 8 and answers[0]["image"] == str(images / "ash" / "00-000.jpg")
+    predict_with_workspace(workspace, [images / "ash"], as_json=False)
+    assert "probability" in capsys.readouterr().out
+
+
+def test_adapting(run, images, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    run("init", tmp_path / "ws", "--images", images, "--labels-from-folders", *TINY)
+    report = json.loads(run("discover", tmp_path / "ws", "--adapt", "--epochs", "1", "--json"))
+    assert report["n_new"] == 10
+    assert list((tmp_path / "ws" / "model").glob("adapted-0-*.safetensors"))
+
+
+def test_bad_input_is_one_sentence(run, images, tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert "there are no photos in" in run("init", tmp_path / "ws", "--images", tmp_path / "empty", fails=True)
+    assert "is not a workspace" in run("discover", tmp_path / "empty", fails=True)
+    assert "is not a workspace" in run("status", tmp_path / "nowhere", fails=True)
+    run("init", tmp_path / "ws", "--images", images, *TINY)
+    assert "is a workspace already" in run("init", tmp_path / "ws", "--images", images, fails=True)
+    assert "does not exist" in run("add", tmp_path / "ws", tmp_path / "nowhere", fails=True)
+    assert "needs a name" in run("undo", tmp_path / "ws", "--author", " ", fails=True)
+    assert "nobody has looked at" in run("accept", tmp_path / "ws", fails=True)
+
+
+def test_broken_photos_are_listed(run, images, tmp_path):
+    (images / "empty.jpg").touch()
+    said = run("init", tmp_path / "ws", "--images", images, *TINY)
+    assert "1 set aside: file is empty 1" in said and "empty.jpg: file is empty" in said
+    assert f"{images}/empty.jpg: file is empty" in run("status", tmp_path / "ws", "--broken")
+
+
+def test_a_name_with_markup_is_shown_as_it_is(run, tmp_path):
+    paint_categories(tmp_path / "photos", {"[bold]red[not]": (0, range(3))})
+    run("init", tmp_path / "ws", "--images", tmp_path / "photos", "--labels-from-folders", *TINY)
+    assert "[bold]red[not]" in run("status", tmp_path / "ws")
+
+
+def test_help_and_status_load_no_torch(run, images, tmp_path):
+    run("init", tmp_path / "ws", "--images", images, *TINY)
+    code = (
+        "import sys, typer\n"
+        "from igcd.cli.workspace import add_workspace_commands\n"
+        "app = typer.Typer()\n"
+        "add_workspace_commands(app)\n"
+        "try:\n"
+        f"    app(['status', {str(tmp_path / 'ws')!r}])\n"
+        "except SystemExit as end:\n"
+        "    assert end.code in (0, None)\n"
+        "assert 'torch' not in sys.modules\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "26 photos" in done.stdout

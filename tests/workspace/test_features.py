@@ -1,0 +1,129 @@
+"""Real encoders (a small random network), features by content, and the adaptation of the tail."""
+
+import numpy as np
+import pytest
+from workspace.painted_photos import PatternEncoder, paint_categories
+
+from igcd.data.quarantine import Quarantine
+from igcd.encoders.backbone import build_backbone
+from igcd.encoders.encoder import Encoder
+from igcd.encoders.trunk_cache import TrunkCache
+from igcd.encoders.views import Transform
+from igcd.errors import IgcdError
+from igcd.training import Optimization
+from igcd.workspace import decisions, queries
+from igcd.workspace.accept import accept_stage
+from igcd.workspace.adapt import adapt_tail, current_encoder
+from igcd.workspace.catalog import open_catalog
+from igcd.workspace.discover import discover
+from igcd.workspace.feature_store import read_features
+from igcd.workspace.features import AdaptedEncoder, FrozenEncoder, embed_missing, encoder_of, open_tail
+from igcd.workspace.init import init_workspace
+from igcd.workspace.photos import add_photos
+from igcd.workspace.predict import outside_photos, predict_images
+
+BRIEF = Optimization(2, learning_rate=0.05, batch_size=32)
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    backbone = build_backbone("resnet10t", weights="random", size=32, tail="adapter", adapter_width=16)
+    return Encoder(backbone, Transform(32), TrunkCache(None), n_views=2, quarantine=Quarantine(limit=1.0))
+
+
+@pytest.fixture
+def catalog(tmp_path):
+    kinds = {"ash": (0, range(8)), "beech": (1, range(8)), "unlabeled": (7, range(10))}
+    paint_categories(tmp_path / "photos", kinds)
+    init_workspace(tmp_path / "ws", tmp_path / "photos", from_folders=True)
+    with open_catalog(tmp_path / "ws") as catalog:
+        yield catalog
+
+
+def test_features_are_kept_by_content_and_encoder(catalog, encoder):
+    frozen, pattern = FrozenEncoder(encoder), PatternEncoder()
+    ids = list(range(1, 27))
+    calls = []
+    embed_missing(catalog, frozen, ids, progress=lambda done, todo: calls.append((done, todo)))
+    assert calls[-1] == (26, 26)
+    embed_missing(catalog, pattern, ids[:5])
+    with catalog.snapshot() as db:
+        stored = read_features(db, frozen.key, ids)
+        assert len(stored) == 26 and len(read_features(db, pattern.key, ids)) == 5
+    assert all(np.linalg.norm(feature) == pytest.approx(1, abs=1e-3) for feature in stored.values())
+    calls.clear()
+    embed_missing(catalog, frozen, ids, progress=lambda done, todo: calls.append((done, todo)))
+    assert not calls
+
+
+def test_another_network_has_another_key(encoder):
+    other = build_backbone("resnet10t", weights="random", size=32, tail="adapter", adapter_width=16, seed=1)
+    other_encoder = Encoder(other, Transform(32), TrunkCache(None), n_views=2)
+    assert FrozenEncoder(encoder).key == FrozenEncoder(encoder).key != FrozenEncoder(other_encoder).key
+
+
+def test_the_workspace_says_which_encoder(tmp_path):
+    paint_categories(tmp_path / "photos", {"x": (0, range(2))})
+    chosen = {"backbone": "resnet10t", "weights": "random", "size": 32, "cache": None}
+    init_workspace(tmp_path / "ws", tmp_path / "photos", encoder=chosen)
+    with open_catalog(tmp_path / "ws") as catalog:
+        assert encoder_of(catalog).backbone.name == "resnet10t" and encoder_of(catalog).transform.size == 32
+
+
+def test_adapting_changes_the_encoder_and_goes_on_from_stage_to_stage(catalog, encoder, tmp_path):
+    epochs = []
+    path = adapt_tail(catalog, encoder, first_stage=BRIEF, later_stages=BRIEF, after_epoch=epochs.append)
+    assert [report.epoch for report in epochs] == [0, 1]
+    assert isinstance(current_encoder(catalog, encoder), FrozenEncoder)  # as long as nothing was discovered with it
+    seeing = AdaptedEncoder(encoder, open_tail(encoder, path))
+    report = discover(catalog, seeing, adapted=path)
+    assert report.n_new == 10
+    assert current_encoder(catalog, encoder).key == seeing.key != FrozenEncoder(encoder).key
+    assert [file.name for file in (catalog.folder / "model").iterdir()] == [path.name]  # the epochs are gone
+
+    with pytest.raises(IgcdError, match="no new photos to adapt to"):
+        adapt_tail(catalog, encoder)
+    for category in queries.queue(catalog):
+        decisions.name(catalog, category.id, f"kind {category.id}", author="ann")
+    accept_stage(catalog, author="ann")
+    paint_categories(tmp_path / "june", {"x": (9, range(8))})
+    add_photos(catalog, [tmp_path / "june"])
+    second = adapt_tail(catalog, encoder, first_stage=BRIEF, later_stages=BRIEF)
+    assert second != path
+    assert discover(catalog, AdaptedEncoder(encoder, open_tail(encoder, second)), adapted=second).n_new == 8
+    assert current_encoder(catalog, encoder).key != seeing.key
+
+
+def test_adapting_needs_labels(tmp_path, encoder):
+    paint_categories(tmp_path / "photos", {"x": (0, range(3))})
+    init_workspace(tmp_path / "ws", tmp_path / "photos")
+    with open_catalog(tmp_path / "ws") as catalog, pytest.raises(IgcdError, match="labeled photos of two categories"):
+        adapt_tail(catalog, encoder)
+
+
+def test_predicting_images_that_are_in_no_catalog(catalog, tmp_path):
+    pattern = PatternEncoder()
+    with pytest.raises(IgcdError, match="knows nothing yet"):
+        predict_images(catalog, pattern, *outside_photos([tmp_path / "photos"]))
+    discover(catalog, pattern)
+    paint_categories(tmp_path / "other", {"x": (0, range(50, 53)), "y": (7, range(50, 53)), "z": (99, range(1))})
+    (tmp_path / "other" / "broken.jpg").write_text("no image")
+    with catalog.snapshot() as db:
+        before = db.total_changes
+        answers = predict_images(catalog, pattern, *outside_photos([tmp_path / "other"]))
+        assert db.total_changes == before
+    by_name = {answer.image.rsplit("/", 1)[-1]: answer for answer in answers}
+    assert len(by_name) == 8 and by_name["broken.jpg"].error == "not an image"
+    known = [by_name[f"00-{i:03d}.jpg"].category for i in range(50, 53)]
+    assert set(known) <= {"ash", None} and known.count("ash") >= 2  # one may be farther out than any labeled photo
+    novel = {(by_name[f"07-{i:03d}.jpg"].category, by_name[f"07-{i:03d}.jpg"].is_novel) for i in range(50, 53)}
+    assert novel <= {("new 3", True), (None, False)} and ("new 3", True) in novel
+    assert by_name["99-000.jpg"].category is None and not by_name["99-000.jpg"].is_novel
+
+
+def test_predicting_nothing(tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(IgcdError, match="no images in"):
+        outside_photos([tmp_path / "empty"])
+    with pytest.raises(IgcdError, match="does not exist"):
+        outside_photos([tmp_path / "nowhere"])

@@ -1,0 +1,97 @@
+"""Killed at any moment, nothing is lost and nothing is half done."""
+
+import json
+import multiprocessing
+import random
+import time
+
+import pytest
+from workspace.endless_work import N_FIRST, N_SECOND, endless
+from workspace.painted_photos import PatternEncoder, paint_categories
+
+from igcd.errors import IgcdError
+from igcd.workspace import decisions, queries
+from igcd.workspace.catalog import open_catalog
+from igcd.workspace.discover import discover
+from igcd.workspace.init import init_workspace
+
+
+def check_whole(catalog):
+    """What must hold in every state that a kill can leave behind."""
+    with catalog.snapshot() as db:
+        assert db.execute("PRAGMA integrity_check").fetchone()[0] == "ok"
+        assert not db.execute("PRAGMA foreign_key_check").fetchall()
+        n_photos = db.execute("SELECT COUNT(*) FROM photos").fetchone()[0]
+        assert n_photos in (N_FIRST, N_FIRST + N_SECOND)  # a folder is added whole or not at all
+        dead = (
+            "SELECT 1 FROM assignments a JOIN categories c ON c.id = a.category WHERE c.state IN ('merged', 'rejected')"
+        )
+        assert not db.execute(dead).fetchall()
+        for stage in db.execute("SELECT * FROM stages").fetchall():
+            waiting = db.execute(
+                "SELECT COUNT(*) FROM photos p LEFT JOIN assignments a ON a.photo = p.id "
+                "WHERE p.stage = ? AND a.photo IS NULL",
+                (stage["stage"],),
+            ).fetchone()[0]
+            n_of_stage = db.execute("SELECT COUNT(*) FROM photos WHERE stage = ?", (stage["stage"],)).fetchone()[0]
+            n_labeled = db.execute("SELECT COUNT(*) FROM labels WHERE stage = ?", (stage["stage"],)).fetchone()[0]
+            if stage["state"] == "open":
+                assert waiting == n_of_stage - n_labeled  # a discovery is written whole or not at all
+            else:
+                assert waiting == 0 and stage["summary"] is not None
+            kept = db.execute("SELECT COUNT(*) FROM kept WHERE stage = ?", (stage["stage"],)).fetchone()[0]
+            assert (kept > 0) == (stage["state"] == "accepted")
+        revision = int(db.execute("SELECT value FROM settings WHERE key = 'revision'").fetchone()[0])
+        assert all(row["version"] <= revision for row in db.execute("SELECT version FROM categories"))
+        for row in db.execute("SELECT * FROM decisions"):
+            assert json.loads(row["before"]).keys() == {"categories", "assignments", "labels"}
+
+
+@pytest.mark.slow
+def test_killed_at_random_moments(tmp_path):
+    first = {
+        "ash": (0, range(12)),
+        "beech": (1, range(12)),
+        "unlabeled/a": (7, range(20)),
+        "unlabeled/b": (1, range(30, 46)),
+    }
+    paint_categories(tmp_path / "first", first)
+    paint_categories(tmp_path / "second", {"c": (9, range(12)), "d": (7, range(30, 42))})
+    rng, n_unfinished, states = random.Random(0), 0, set()
+    context = multiprocessing.get_context("forkserver")  # one process imports torch, the others are copies of it
+    context.set_forkserver_preload(["workspace.endless_work"])
+    for _ in range(6):
+        ready = context.Event()
+        process = context.Process(target=endless, args=(tmp_path, ready), daemon=True)
+        process.start()
+        assert ready.wait(120)
+        time.sleep(rng.uniform(0, 2))
+        process.kill()
+        process.join()
+        last = max(tmp_path.glob("ws-*"), key=lambda path: int(path.name[3:]), default=None)
+        if last is None:
+            continue
+        try:
+            with open_catalog(last) as catalog:
+                check_whole(catalog)
+                states |= {tuple(stage.state for stage in queries.status(catalog).stages)}
+                if queries.status(catalog).stages[-1].n_waiting:
+                    discover(catalog, PatternEncoder())  # and goes on from there
+                while queries.status(catalog).n_decisions and _can_undo(catalog):
+                    check_whole(catalog)
+        except IgcdError as error:
+            assert "is an unfinished workspace" in str(error) or "is not a workspace" in str(error)
+            n_unfinished += 1
+            init_workspace(last, tmp_path / "first", from_folders=True)
+            with open_catalog(last) as catalog:
+                check_whole(catalog)
+    assert states or n_unfinished
+
+
+def _can_undo(catalog):
+    """Undoes the last decision, as far as no later discovery builds on it."""
+    try:
+        decisions.undo(catalog, author="bob")
+    except IgcdError:
+        return False
+    return True

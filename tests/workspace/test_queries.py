@@ -1,0 +1,114 @@
+import numpy as np
+import pytest
+from workspace.sample_catalog import sample_workspace
+
+from igcd.errors import IgcdError
+from igcd.workspace import decisions, queries
+from igcd.workspace.catalog import open_catalog
+
+FOX, OWL, HARE, MOLE = 1, 2, 3, 4
+
+
+@pytest.fixture
+def sample(tmp_path):
+    photo_ids = sample_workspace(tmp_path, known={"owl": 3, "fox": 2}, novel={"hare": 6, "mole": 4}, n_unsure=2)
+    with open_catalog(tmp_path / "ws") as catalog:
+        yield catalog, photo_ids
+
+
+def test_the_queue_has_larger_and_less_certain_categories_first(sample):
+    catalog, photo_ids = sample
+    assert [category.id for category in queries.queue(catalog)] == [HARE, MOLE]
+    (hare, _) = queries.queue(catalog)
+    expected = sum(2 - photo.probability for photo in queries.photos(catalog, photo_ids["hare"]))
+    assert hare.helpfulness == pytest.approx(expected)
+    with catalog.transaction() as db:  # the same number of photos, less certain
+        db.execute("DELETE FROM assignments WHERE photo IN (?, ?)", photo_ids["hare"][:2])
+        db.execute("UPDATE assignments SET probability = 0.1 WHERE category = ?", (MOLE,))
+    assert [category.id for category in queries.queue(catalog)] == [MOLE, HARE]
+
+
+def test_an_empty_category_is_not_in_the_queue(sample):
+    catalog, photo_ids = sample
+    decisions.move(catalog, photo_ids["mole"], OWL, author="ann")
+    assert [category.id for category in queries.queue(catalog)] == [HARE]
+    assert queries.status(catalog).n_to_review == 1
+
+
+def test_pages_of_photos_make_up_the_whole(sample):
+    catalog, photo_ids = sample
+    whole = queries.photos_of(catalog, HARE)
+    assert [photo.id for photo in whole.photos] == photo_ids["hare"] == queries.photo_ids_of(catalog, HARE)
+    pages = [queries.photos_of(catalog, HARE, offset=start, limit=4) for start in (0, 4)]
+    assert [photo for page in pages for photo in page.photos] == list(whole.photos)
+    assert {page.n_photos for page in pages} == {6}
+    assert queries.photos_of(catalog, HARE, offset=100).photos == []
+    assert [photo.id for photo in queries.photos_of(catalog, None).photos] == photo_ids["unsure"]
+
+
+def test_a_photo_tells_where_it_comes_from(sample):
+    catalog, photo_ids = sample
+    photo = queries.photos(catalog, photo_ids["hare"][:1])[0]
+    assert photo.path == "unlabeled/hare-0000.png" and (photo.width, photo.height) == (24, 24)
+    assert photo.is_peak and not photo.is_confirmed and photo.category == HARE
+
+
+def test_low_confidence_is_of_known_categories_and_unconfirmed(sample):
+    catalog, photo_ids = sample
+    page = queries.low_confidence(catalog)
+    new_of_known = {*photo_ids["owl"][3:], *photo_ids["fox"][2:]}
+    assert {photo.id for photo in page.photos} == new_of_known and page.n_photos == 4
+    probabilities = [photo.probability for photo in page.photos]
+    assert probabilities == sorted(probabilities)
+    assert queries.low_confidence(catalog, max_probability=0.8).n_photos == 2
+    decisions.move(catalog, [page.photos[0].id], page.photos[0].category, author="ann")  # yes, it is
+    assert page.photos[0].id not in {photo.id for photo in queries.low_confidence(catalog).photos}
+
+
+def test_nearest_known_follows_merges(sample):
+    catalog, _ = sample
+    assert [near.category.id for near in queries.nearest_known(catalog, HARE)] == [OWL, FOX]
+    decisions.merge(catalog, OWL, FOX, author="ann")
+    (only,) = queries.nearest_known(catalog, HARE, n_photos=3)
+    assert only.category.id == FOX and only.similarity == 0.9 and len(only.photos) == 3
+
+
+def test_the_map_has_every_photo(sample):
+    catalog, photo_ids = sample
+    photo_map = queries.photo_map(catalog)
+    assert sorted(photo_map.photo_ids.tolist()) == sorted(photo for ids in photo_ids.values() for photo in ids)
+    category_of = dict(zip(photo_map.photo_ids.tolist(), photo_map.category_ids.tolist(), strict=True))
+    assert {category_of[photo] for photo in photo_ids["unsure"]} == {queries.UNSURE}
+    assert photo_map.xy.shape == (len(category_of), 2) and photo_map.xy.dtype == np.float64
+    assert len(queries.photo_map(catalog, stage=7).photo_ids) == 0
+
+
+def test_status_counts(sample):
+    catalog, _ = sample
+    status = queries.status(catalog)
+    assert (status.n_photos, status.n_labels, status.n_unsure) == (21, 5, 2)
+    assert (status.n_known, status.n_to_review, status.n_accepted, status.n_decisions) == (2, 2, 0, 0)
+
+
+def test_what_does_not_exist(sample):
+    with pytest.raises(IgcdError, match="no category 99"):
+        queries.category(sample[0], 99)
+    assert queries.photos(sample[0], [999]) == []
+
+
+def test_reading_a_category_asks_the_index_and_nothing_per_photo(sample):
+    """However many photos a category has, a page of it is three statements."""
+    catalog, _ = sample
+    statements = []
+    with catalog.snapshot() as db:
+        db.set_trace_callback(statements.append)
+        queries.photos_of(catalog, HARE, limit=3)
+        few = len(statements)
+        queries.photos_of(catalog, HARE, limit=6)
+        db.set_trace_callback(None)
+        assert len(statements) == 2 * few <= 6
+        plan = db.execute(
+            "EXPLAIN QUERY PLAN SELECT photo FROM assignments WHERE category IS 3 "
+            "ORDER BY is_peak DESC, typicality DESC, photo LIMIT 10"
+        ).fetchall()
+    assert "assignments_by_category" in plan[0]["detail"] and len(plan) == 1  # no sorting step
