@@ -59,7 +59,7 @@ class Frost(StatisticsMethod):
         super().__init__(
             surroundings,
             first_stage=first_stage,
-            # ‖f_old − f‖ pulls as hard near its minimum as far from it; ten times that at a rate of 0.1 overshoots.
+            # At 0.1 ten times ‖f_old − f‖ destroys the feature: docs/methods/frost.md has the figures.
             later_stages=replace(later_stages, learning_rate=later_learning_rate),
             count_novel=count_novel,
             tau=tau,
