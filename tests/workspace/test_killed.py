@@ -59,7 +59,7 @@ def test_killed_at_random_moments(tmp_path):
     paint_categories(tmp_path / "second", {"c": (9, range(12)), "d": (7, range(30, 42))})
     rng, n_unfinished, states = random.Random(0), 0, set()
     context = multiprocessing.get_context("forkserver")  # one process imports torch, the others are copies of it
-    context.set_forkserver_preload(["workspace.endless_work"])
+    context.set_forkserver_preload(["igcd.workspace.discover", "igcd.workspace.accept"])
     for _ in range(6):
         ready = context.Event()
         process = context.Process(target=endless, args=(tmp_path, ready), daemon=True)
