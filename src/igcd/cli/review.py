@@ -3,12 +3,12 @@
 import secrets
 import socket
 import threading
-from getpass import getuser
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from igcd.cli.author import author_name
 from igcd.errors import IgcdError
 
 DEFAULT_PORT = 8765
@@ -46,7 +46,7 @@ def review(
 
     token = secrets.token_urlsafe(24)
     with open_catalog(folder, read_only=read_only) as catalog, _listen(host, port) as listener:
-        app = make_app(catalog, token=token, read_only=read_only, author=_author(author), host=host)
+        app = make_app(catalog, token=token, read_only=read_only, author=author_name(author), host=host)
         link = f"http://{_shown_host(host)}:{listener.getsockname()[1]}/?token={token}"
         if not is_loopback(host):
             typer.echo(
@@ -101,14 +101,3 @@ def _open_browser(link: str) -> None:
     import webbrowser
 
     webbrowser.open(link)
-
-
-def _author(given: str | None) -> str:
-    if given is not None:
-        if not given.strip():
-            raise IgcdError("an author needs a name; leave out --author to use your login name")
-        return given.strip()
-    try:
-        return getuser()
-    except (KeyError, OSError):  # a container without a user database
-        return "unknown"

@@ -4,13 +4,12 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
-from getpass import getuser
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from igcd.errors import IgcdError
+from igcd.cli.author import author_name
 
 Workspace = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the workspace.", show_default=False)]
 Author = Annotated[
@@ -125,7 +124,7 @@ def accept(folder: Workspace, author: Author = None) -> None:
     from igcd.workspace.catalog import open_catalog
 
     with open_catalog(folder) as catalog:
-        closed = accept_stage(catalog, author=_author(author)).payload
+        closed = accept_stage(catalog, author=author_name(author)).payload
     n_new = len(closed["categories"])
     _say(
         f"stage {closed['stage']} accepted: {n_new:,} new known {'category' if n_new == 1 else 'categories'}, "
@@ -209,7 +208,7 @@ def undo(
     from igcd.workspace.decisions import undo as take_back
 
     with open_catalog(folder) as catalog:
-        undone = take_back(catalog, decision, author=_author(author))
+        undone = take_back(catalog, decision, author=author_name(author))
     _say(
         f"decision {undone.payload['decision']} ({undone.payload['kind']}) undone; "
         f"redo with `igcd undo {folder} {undone.id}`"
@@ -261,17 +260,6 @@ def _progress(title: str) -> Iterator[Callable[[int, int], None]]:
         yield show
     finally:
         bar.stop()
-
-
-def _author(given: str | None) -> str:
-    if given is not None:
-        if not given.strip():
-            raise IgcdError("an author needs a name; leave out --author to use your login name")
-        return given.strip()
-    try:
-        return getuser()
-    except (KeyError, OSError):  # a container without a user database
-        return "unknown"
 
 
 def _list_broken(broken: dict[str, str] | object) -> None:
