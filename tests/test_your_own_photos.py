@@ -110,7 +110,7 @@ def test_the_guide_runs_command_by_command(tmp_path, monkeypatch):
     said, named = live_through()
     for (arguments, shown), text in zip(steps(), said, strict=True):
         assert masked(text) == masked(shown), f"igcd {shlex.join(arguments)}"
-    assert sorted(named) == ["jellyfish", "mushroom", "snail"]
+    assert sorted(named) == ["dragonfly", "mushroom", "snail"]
     assert len((tmp_path / "all.csv").read_text().splitlines()) == 1 + len(list(tmp_path.glob("[jp]*/**/*.jpg")))
     categories = {one["title"]: one for one in json.loads(run(["status", "ws", "--json"]))["categories"]}
     assert categories["snail"]["state"] == "labeled" and categories["mushroom"]["n_photos"] >= 10

@@ -180,7 +180,8 @@ def test_an_error_is_one_sentence(arguments, words, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_shell_completion_is_there():
+def test_shell_completion_is_there(monkeypatch):
+    monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")  # which shell called us does not matter
     assert "COMPLETE=complete_bash" in igcd("--show-completion", "bash").stdout
 
 
