@@ -5,43 +5,11 @@ import pytest
 import torch
 from lightning_fabric import Fabric
 
-from igcd.data.sources import load_source
-from igcd.encoders.backbone import build_backbone
-from igcd.encoders.encoder import Encoder
-from igcd.encoders.trunk_cache import TrunkCache
-from igcd.encoders.views import Transform
 from igcd.errors import IgcdError
 from igcd.methods.method import Surroundings
 from igcd.methods.snn_density import DensitySelection, SnnDensity
-from igcd.streams.build import split_by_category
-from igcd.streams.protocols import StreamSpec
-from igcd.streams.stream import SplitStream
 from igcd.training import Optimization
 from igcd.types import UNLABELED, Stage
-
-
-@pytest.fixture(scope="module")
-def encoder():
-    backbone = build_backbone("resnet10t", weights="random", size=32, tail="adapter", adapter_width=16)
-    return Encoder(backbone, Transform(32), TrunkCache(None), n_views=2)
-
-
-@pytest.fixture(scope="module")
-def stages():
-    digits = load_source("digits")
-
-    def make(protocol):
-        spec = StreamSpec(
-            protocol=protocol,
-            categories_per_stage=(5, 5) if protocol == "static" else (4, 2, 2),
-            images_labeled=16,
-            images_new=16,
-            images_old=6,
-            test_per_category=4,
-        )
-        return list(SplitStream(split_by_category(digits, spec, seed=0), digits.images))
-
-    return make
 
 
 def make_method(encoder, seed=0, **options):

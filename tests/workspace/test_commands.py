@@ -48,7 +48,7 @@ def test_the_whole_loop(run, images, tmp_path, capsys):
     assert status["n_photos"] == 26 and [c["title"] for c in status["categories"]][:2] == ["ash", "beech"]
     assert "stage 0 accepted: 0 new known categories, 0 photos labeled." in run("accept", workspace, "--author", "ann")
     assert "is accepted already" in run("accept", workspace, fails=True)
-    assert "decision 1 (close) undone" in run("undo", workspace)
+    assert "decision 1 (close) undone; redo with `igcd accept" in run("undo", workspace)
     assert "no decision to undo" in run("undo", workspace, fails=True)
     assert "0 new photos; 26 were there already" in run("add", workspace, images)
     assert "26 photos written" in run("export", workspace, "--out", tmp_path / "all.csv")

@@ -106,8 +106,8 @@ def discover(
         else:
             encoder = encoder_of(catalog)
         seeing = AdaptedEncoder(encoder, open_tail(encoder, adapted)) if adapted else current_encoder(catalog, encoder)
-        with _progress("looking at photos") as embedding:
-            report = look(catalog, seeing, adapted=adapted, embedding=embedding)
+        with _progress("looking at photos") as embedding, _doing() as working:
+            report = look(catalog, seeing, adapted=adapted, embedding=embedding, working=working)
     if as_json:
         print(json.dumps({"sentence": report.sentence(), **asdict(report)}, indent=2, ensure_ascii=False))
         return
@@ -209,10 +209,8 @@ def undo(
 
     with open_catalog(folder) as catalog:
         undone = take_back(catalog, decision, author=author_name(author))
-    _say(
-        f"decision {undone.payload['decision']} ({undone.payload['kind']}) undone; "
-        f"redo with `igcd undo {folder} {undone.id}`"
-    )
+    again = f"igcd undo {folder} {undone.id}" if undone.payload["kind"] != "close" else f"igcd accept {folder}"
+    _say(f"decision {undone.payload['decision']} ({undone.payload['kind']}) undone; redo with `{again}`")
 
 
 def predict_with_workspace(folder: Path, paths: Sequence[Path], *, as_json: bool) -> None:
@@ -260,6 +258,23 @@ def _progress(title: str) -> Iterator[Callable[[int, int], None]]:
         yield show
     finally:
         bar.stop()
+
+
+@contextmanager
+def _doing() -> Iterator[Callable[[str], None]]:
+    """What is being done, on standard error, where nobody can tell how long it takes."""
+    from rich.console import Console
+
+    status = Console(stderr=True).status("")
+
+    def show(what: str) -> None:
+        status.update(f"{what} …")
+        status.start()
+
+    try:
+        yield show
+    finally:
+        status.stop()
 
 
 def _list_broken(broken: dict[str, str] | object) -> None:

@@ -254,14 +254,7 @@ class GrowAndMerge(ParametricMethod):
 
     def kept(self) -> Kept:
         """The exemplars."""
-        account = self._exemplars.entries.account()
-        return Kept(
-            replay_images=account.images,
-            support_images=0,
-            images=account.images,
-            pseudo_labeled=account.pseudo_labeled,
-            bytes=account.bytes,
-        )
+        return self._exemplars.kept()
 
     def state_dict(self) -> State:
         """All of it as tensors and text, as safetensors stores them."""

@@ -10,6 +10,7 @@ from torch import Tensor
 from igcd.data.decoding import fit
 from igcd.data.images import ImageSet
 from igcd.memory.replay_buffer import ReplayBuffer
+from igcd.methods.method import Kept
 from igcd.types import Images, IntArray, Pixels
 
 
@@ -58,6 +59,17 @@ class ImageBuffer:
     def remove(self, clusters: Iterable[int]) -> None:
         """Forgets all images of these clusters."""
         self.entries.remove(clusters)
+
+    def kept(self) -> Kept:
+        """What a method holds of past images whose only images these are."""
+        account = self.entries.account()
+        return Kept(
+            replay_images=account.images,
+            support_images=0,
+            images=account.images,
+            pseudo_labeled=account.pseudo_labeled,
+            bytes=account.bytes,
+        )
 
     def images(self, rows: Sequence[int] | None = None) -> KeptImages:
         """The images at these rows, or all, as a set that can be encoded."""

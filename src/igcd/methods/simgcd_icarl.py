@@ -87,14 +87,7 @@ class SimGcdIcarl(SimGcd):
 
     def kept(self) -> Kept:
         """The images of the memory."""
-        account = self._memory.entries.account()
-        return Kept(
-            replay_images=account.images,
-            support_images=0,
-            images=account.images,
-            pseudo_labeled=account.pseudo_labeled,
-            bytes=account.bytes,
-        )
+        return self._memory.kept()
 
     def state_dict(self) -> State:
         """All of it as tensors and text, as safetensors stores them."""
