@@ -1,5 +1,6 @@
 """What methods that end in semi-supervised k-means share: one center per cluster, an image goes to the nearest."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -29,7 +30,7 @@ class Known:
     clusters: Tensor  # (n,)
 
 
-class CenterMethod:
+class CenterMethod(ABC):
     """A book of clusters with a center each. What `igcd.methods.method.Method` asks but `learn` and `kept`."""
 
     def __init__(self, surroundings: Surroundings, *, count_novel: CountNovel, n_starts: int) -> None:
@@ -39,9 +40,9 @@ class CenterMethod:
         self._clusters = torch.empty(0, dtype=torch.int64)  # (c,) whose centers they are
         self._centers = torch.empty(0, 0)  # (c, d)
 
+    @abstractmethod
     def _compared(self, views: TrunkViews) -> Tensor:
         """The features that are clustered, (n, d)."""
-        raise NotImplementedError
 
     def _take_in_labels(self, stage: Stage) -> set[int]:
         """Gives each newly labeled category a cluster, an earlier discovery or a new one.

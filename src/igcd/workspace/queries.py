@@ -251,6 +251,12 @@ def low_confidence(catalog: Catalog, *, offset: int = 0, limit: int = 200, max_p
     return PhotoPage(n_photos, offset, [_photo(row) for row in rows])
 
 
+def confirmed_photos(catalog: Catalog) -> set[int]:
+    """The photos a person has decided about, those with labels among them."""
+    with catalog.snapshot() as db:
+        return {row["photo"] for row in db.execute("SELECT photo FROM assignments WHERE is_confirmed")}
+
+
 def photo_map(catalog: Catalog, *, stage: int | None = None) -> PhotoMap:
     """Where the photos of a stage stand in the plane, the last one discovered by default."""
     with catalog.snapshot() as db:

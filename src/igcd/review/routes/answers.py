@@ -46,12 +46,6 @@ def titles(catalog: Catalog) -> TitleOf:
     return lambda category_id: known.get(category_id, f"new {category_id}")
 
 
-def confirmed_photos(catalog: Catalog) -> set[int]:
-    """The photos a person has decided about, those with labels among them."""
-    with catalog.snapshot() as db:
-        return {row["photo"] for row in db.execute("SELECT photo FROM assignments WHERE is_confirmed")}
-
-
 def versions_of(catalog: Catalog, category_ids: Iterable[int | None]) -> dict[int, int]:
     """The versions of the live categories among these: what a decision about their photos has to hand back."""
     wanted = set(category_ids)

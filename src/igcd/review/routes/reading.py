@@ -9,7 +9,6 @@ from igcd.review.routes.answers import (
     Json,
     PathId,
     category_json,
-    confirmed_photos,
     decision_json,
     photos_json,
     titles,
@@ -113,7 +112,7 @@ def reading_routes(catalog: Catalog, *, read_only: bool, author: str) -> APIRout
         with catalog.snapshot():
             places = queries.photo_map(catalog, stage=stage)
             photo_ids, category_ids = places.photo_ids.tolist(), places.category_ids.tolist()
-            confirmed = confirmed_photos(catalog)
+            confirmed = queries.confirmed_photos(catalog)
             return {
                 "revision": queries.revision(catalog),
                 "photo_ids": photo_ids,
