@@ -163,7 +163,6 @@ class GmSection(MethodSection):
     tau_c: float = Field(default=0.07, gt=0)
     n_replay: int = Field(default=8, ge=1)
     n_ranked: int = Field(default=5, ge=1)
-    novelty_quantile: float = Field(default=0.05, gt=0, lt=1)
     distillation_weight: float = Field(default=1.0, ge=0)
     momentum: float = Field(default=0.9, ge=0, lt=1)
     prototype_start: Literal["centers", "random"] = "centers"

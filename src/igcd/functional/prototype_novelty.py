@@ -1,5 +1,7 @@
 """Is an image of a known category? By its similarity to the prototypes of the known ones (Grow and Merge)."""
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
@@ -16,34 +18,49 @@ def similarity_to_known(queries: Tensor, prototypes: Tensor) -> Tensor:
     return (normalize(queries, dim=1) @ normalize(prototypes, dim=1).T).amax(dim=1)
 
 
-def leave_one_out_similarity(features: Tensor, categories: Tensor) -> Tensor:
-    """Cosine of each image with the mean of the other images of its category. (n, d), (n,) -> (m,), m <= n.
+@dataclass(frozen=True)
+class Hiding:
+    """How similar images of known categories are to the closest prototype."""
+
+    shown: Tensor  # (m,) with the category's own prototype among them, the image itself left out of it
+    hidden: Tensor  # (m,) without it, as if the category had never been met
+
+
+def hide_each_category(features: Tensor, categories: Tensor) -> Hiding:
+    """Every category hidden in turn. (n, d), (n,) -> (m,), (m,), m <= n.
 
     An image that took part in a prototype is more like it than one that did not; so it is left out of its own. An image
-    without others of its category has no value and is skipped.
+    without others of its category has no such prototype and is skipped.
 
     >>> features = torch.tensor([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
-    >>> leave_one_out_similarity(features, torch.tensor([5, 5, 7]))
-    tensor([0.6000, 0.6000])
+    >>> hide_each_category(features, torch.tensor([5, 5, 7]))
+    Hiding(shown=tensor([0.6000, 0.8000]), hidden=tensor([0.0000, 0.8000]))
     """
-    _, rows = distinct(categories)
+    ids, rows = distinct(categories)
     unit = normalize(features, dim=1)
-    n_categories = int(rows.max()) + 1 if len(rows) else 0
-    sums = unit.new_zeros(n_categories, unit.shape[1]).index_add(0, rows, unit)
-    others = normalize(sums[rows] - unit, dim=1)
-    has_company = torch.bincount(rows, minlength=n_categories)[rows] > 1
-    return (unit * others).sum(dim=1)[has_company]
+    sums = unit.new_zeros(len(ids), unit.shape[1]).index_add(0, rows, unit)
+    own = (unit * normalize(sums[rows] - unit, dim=1)).sum(dim=1)
+    to_all = unit @ normalize(sums, dim=1).T
+    hidden = to_all.scatter(1, rows[:, None], -1.0).amax(dim=1) if len(ids) else own
+    has_company = torch.bincount(rows, minlength=len(ids))[rows] > 1
+    return Hiding(torch.maximum(own, hidden)[has_company], hidden[has_company])
 
 
-def novelty_threshold(features: Tensor, categories: Tensor, *, quantile: float) -> float:
+def novelty_threshold(features: Tensor, categories: Tensor) -> float:
     """The similarity to known prototypes below which an image counts as novel. (n, d), (n,) -> a number.
 
-    A share of `quantile` of the known images themselves lies below it (`leave_one_out_similarity`); −1, below which
+    Told by the known images: their categories are hidden in turn, and of all thresholds that one is taken which makes
+    the fewest errors, shown images below it and hidden ones not. Of equally good ones the lowest; −1, below which
     nothing is, where no category has two images to tell it.
 
-    >>> features = torch.tensor([[1.0, 0.0], [0.6, 0.8], [0.0, 1.0]])
-    >>> round(novelty_threshold(features, torch.tensor([5, 5, 7]), quantile=0.5), 4)
-    0.6
+    >>> features = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0], [0.0, 1.0]])
+    >>> round(novelty_threshold(features, torch.tensor([5, 5, 7, 7])), 4)  # shown 0.8 and more, hidden 0.6 and less
+    0.8
     """
-    similarity = leave_one_out_similarity(features, categories)
-    return float(similarity.quantile(quantile)) if len(similarity) else -1.0
+    found = hide_each_category(features, categories)
+    if not len(found.shown):
+        return -1.0
+    shown, hidden = found.shown.sort().values, found.hidden.sort().values
+    candidates = torch.cat([shown.new_tensor([-1.0]), shown, hidden]).sort().values
+    errors = torch.searchsorted(shown, candidates) + len(hidden) - torch.searchsorted(hidden, candidates)
+    return float(candidates[errors.argmin()])

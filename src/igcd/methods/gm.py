@@ -71,7 +71,6 @@ class GrowAndMerge(ParametricMethod):
         tau_c: float = 0.07,
         n_replay: int = 8,
         n_ranked: int = 5,
-        novelty_quantile: float = 0.05,
         distillation_weight: float = 1.0,
         momentum: float = 0.9,
         prototype_start: PrototypeStart = "centers",
@@ -88,7 +87,7 @@ class GrowAndMerge(ParametricMethod):
             prototype_start=prototype_start,
         )
         self._labeled_weight, self._tau_u, self._tau_c = labeled_weight, tau_u, tau_c
-        self._n_ranked, self._novelty_quantile = n_ranked, novelty_quantile
+        self._n_ranked = n_ranked
         self._distillation_weight, self._momentum = distillation_weight, momentum
         self._features, self._frozen_weight, self._n_components = features, frozen_weight, n_components
         self._projection: Projection | None = None  # of the pretrained feature, fitted to the first labeled images
@@ -120,7 +119,7 @@ class GrowAndMerge(ParametricMethod):
         n_growing = n_epochs - n_epochs // MERGE_SHARE
         self._model.pseudo_clusters = torch.full((len(is_novel),), UNLABELED)
         with Predecessor(self._model.tail) as static:
-            merge = partial(self._merge, static, unlabeled, is_novel, novel)
+            merge = partial(self._merge, static, self._prototypes, unlabeled, is_novel, novel)
 
             def loss(views: TwoViews, batch: Batch, epoch: int) -> Tensor:
                 if epoch < n_growing:
@@ -155,7 +154,7 @@ class GrowAndMerge(ParametricMethod):
         ids, rows = distinct(clusters)
         similarity = similarity_to_known(x, category_means(known, rows, n_categories=len(ids))).cpu()
         n_novel = min(self._count_novel(stage.index, known, labeled.clusters, x), len(x))
-        is_novel = similarity < novelty_threshold(known, clusters, quantile=self._novelty_quantile)
+        is_novel = similarity < novelty_threshold(known, clusters)
         is_novel[similarity.argsort(stable=True)[:n_novel]] = True  # as many as there are novel categories at least
         if n_novel == 0:
             return torch.zeros_like(is_novel), []
@@ -201,17 +200,29 @@ class GrowAndMerge(ParametricMethod):
 
     # Merge ---------------------------------------------------------------------------------------------------------
 
-    def _merge(self, static: Predecessor, unlabeled: TrunkViews, is_novel: Tensor, novel: list[int]) -> None:
-        """Pseudo-labels by the dynamic branch, then one branch for both, and novel prototypes amid their images."""
+    def _merge(
+        self,
+        static: Predecessor,
+        static_prototypes: Tensor,
+        unlabeled: TrunkViews,
+        is_novel: Tensor,
+        novel: list[int],
+    ) -> None:
+        """Pseudo-labels by the dynamic branch, then one branch for both, and novel prototypes amid their images.
+
+        Known prototypes are merged as the branch is: they followed the dynamic one, of which little is left.
+        """
         if novel:
             cosines = self._h(unlabeled)[is_novel] @ self._prototypes[novel].T
             clusters = torch.tensor(novel)[cosines.argmax(dim=1).cpu()]
             self._model.pseudo_clusters[is_novel] = clusters.to(self._model.pseudo_clusters.device)
         static.merge_into_trained(momentum=self._momentum)
+        prototypes = self._model.head.prototypes.data
+        prototypes.copy_(self._prototypes.lerp(static_prototypes, self._momentum))
         if novel:
             ids, rows = distinct(clusters)
             h = self._h(unlabeled)[is_novel]
-            self._model.head.prototypes.data[ids] = category_means(h, rows.to(h.device), n_categories=len(ids))
+            prototypes[ids] = category_means(h, rows.to(h.device), n_categories=len(ids))
 
     def _merge_loss(self, views: TwoViews, batch: Batch) -> Tensor:
         """The joint head alone, on the merged branch: labeled images, exemplars, and the novel part's pseudo-labels."""
