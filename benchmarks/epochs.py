@@ -4,8 +4,8 @@
     python benchmarks/epochs.py --methods simgcd gm --repeats 5
     python benchmarks/epochs.py --recipe cifar100-igcd-l-cpu stream.data=cifar100.npz
 
-Stage 1 of an IGCD-l stream: every method has the same images there, those of stage 0 labeled, among which all that could
-be replayed are. Timed is what lies between the end of one epoch and the end of the next, so that neither
+Stage 1 of an IGCD-l stream: every method has the same images there, those of stage 0 labeled, among which is whatever
+could be replayed. Timed is what lies between the end of one epoch and the end of the next, so that neither
 opening clusters nor choosing exemplars counts; seconds are of the processor, on --threads threads (1). The methods take
 turns, so that whatever else the machine does meets all of them; the ratio of the medians is what counts.
 """

@@ -4,7 +4,7 @@ Frozen and strict, and nothing else: `assembly` hands the options to the constru
 images of the past the method may keep per category; the runner refuses more.
 """
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -76,6 +76,7 @@ class SnnDensitySection(MethodSection):
     supervise_replay: bool = True
     n_learned: int = Field(default=0, ge=0)
     novel_support: Literal["peak", "claimed"] = "peak"
+    frozen_support: Literal["images", "means"] = "images"
     frozen_weight: float = Field(default=0.5, gt=0, lt=1)
     n_components: int = Field(default=128, ge=1)
 
@@ -83,6 +84,12 @@ class SnnDensitySection(MethodSection):
     def budget(self) -> int:
         """Images in S and R per category."""
         return self.n_support + (self.n_replay if self.replay_selection != "none" else 0)
+
+    @model_validator(mode="after")
+    def _means_need_a_space_that_does_not_move(self) -> Self:
+        if self.frozen_support == "means" and self.features == "tuned":
+            raise ValueError("frozen_support=means keeps means of the pretrained feature; take features=dual or frozen")
+        return self
 
     @model_validator(mode="before")
     @classmethod

@@ -12,7 +12,7 @@ def points(n, width, seed):
 
 
 def slow_hiding(features, categories):
-    """Image by image: its similarity to the closest prototype, with that of its category, itself left out, and without."""
+    """Image by image: similarity to the closest prototype, with that of its category, itself left out, and without."""
     shown, hidden = [], []
     for i in range(len(features)):
         closest = {}

@@ -23,6 +23,7 @@ VARIANTS = {
     "tuned": {"features": "tuned"},
     "frozen": {"features": "frozen"},
     "dual": {"features": "dual"},
+    "means": {"features": "dual", "frozen_support": "means", "novel_support": "claimed"},
     "auto": {"features": "dual", "selection": DensitySelection(K="auto", margin="auto")},
     "random support": {"support_selection": "random"},
     "herding": {"replay_selection": "herding"},
@@ -50,6 +51,36 @@ def test_every_variant_learns_and_keeps_its_budget(encoder, stages, variant):
         assert kept.support_images <= n_support * len(clusters)
         assert kept.replay_images <= 3 * len(clusters)
         assert kept.replay_images == 0 or variant != "no replay"
+
+
+def test_kept_means_are_of_all_labeled_images_and_of_those_a_novel_category_claimed(encoder, stages):
+    """Nothing trained: the classifier is then the nearest mean of all labeled images, whatever S holds."""
+    method = make_method(encoder, features="frozen", frozen_support="means", novel_support="claimed", n_support=1)
+    (first, first_truth), (second, _), *_ = stages("mi")
+    method.learn(first)
+    h, test = (method._compared(encoder.plain_views(images)) for images in (first.labeled, first_truth.test_images))
+    means = torch.stack([h[first.labels == category].mean(dim=0) for category in range(4)])
+    cosines = torch.nn.functional.cosine_similarity(test[:, None], means[None], dim=2)
+    clusters = method.clusters_of_categories()
+    expected = [clusters[category] for category in cosines.argmax(dim=1).tolist()]
+    assert method.predict(first_truth.test_images).cluster.tolist() == expected
+    labeled_means = method._means.of.means
+    method.learn(second)
+    assert torch.equal(method._means.of.means[:4], labeled_means)  # no label came, so none of them moved
+    assert set(method._means.clusters.tolist()) == set(clusters.values()) | {d.cluster for d in method.discoveries()}
+    again = make_method(encoder, features="frozen", frozen_support="means", novel_support="claimed", n_support=1)
+    again.load_state_dict(*method.state_dict())
+    assert torch.equal(again._means.of.means, method._means.of.means)
+
+
+def test_a_mean_of_many_images_outlives_one_of_few(encoder, stages):
+    method = make_method(encoder, features="frozen", frozen_support="means")
+    (first, _), *_ = stages("mi")
+    method.learn(first)
+    before = method._means.of.means
+    few = Stage(1, first.labeled.take(np.arange(4)), first.labels[:4], first.unlabeled, first.category_names)
+    method.learn(few)
+    assert torch.equal(method._means.of.means[: len(before)], before)
 
 
 @pytest.mark.parametrize("protocol", ["igcd-l", "mi", "static"])

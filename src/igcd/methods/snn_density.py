@@ -5,6 +5,7 @@ samples (4.3), `_keep` the incremental update (4.4).
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -13,6 +14,7 @@ from typing import Literal
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import normalize
 
 from igcd.data.images import Concatenation
 from igcd.encoders.encoder import encode
@@ -28,6 +30,7 @@ from igcd.functional.selection import Select, select_at_random, select_by_densit
 from igcd.memory.support_set import SupportSet
 from igcd.methods.clusters import ClusterBook
 from igcd.methods.kept_images import ImageBuffer
+from igcd.methods.kept_statistics import KeptStatistics
 from igcd.methods.method import Assignment, Discovery, Kept, Surroundings
 from igcd.methods.projector import Projector, TailAndProjector
 from igcd.methods.stage_views import LabeledViews, labeled_and_replayed
@@ -118,6 +121,7 @@ class SnnDensity:
         supervise_replay: bool = True,
         n_learned: int = 0,
         novel_support: Literal["peak", "claimed"] = "peak",
+        frozen_support: Literal["images", "means"] = "images",
         frozen_weight: float = 0.5,
         n_components: int = 128,
     ) -> None:
@@ -126,7 +130,7 @@ class SnnDensity:
         self._features, self._objective, self._selection = features, objective, selection
         self._support_selection, self._replay_selection = support_selection, replay_selection
         self._supervise_replay, self._n_learned, self._novel_support = supervise_replay, n_learned, novel_support
-        self._frozen_weight, self._n_components = frozen_weight, n_components
+        self._frozen_support, self._frozen_weight, self._n_components = frozen_support, frozen_weight, n_components
         self._generator = torch.Generator().manual_seed(surroundings.seed)
 
         backbone, size = self._encoder.backbone, self._encoder.transform.canvas
@@ -137,6 +141,7 @@ class SnnDensity:
         self._support_images = ImageBuffer(n_per_cluster=n_support, size=size)  # the images of S
         self._support = SupportSet(n_per_category=n_support)  # S: their features
         self._replay = ImageBuffer(n_per_cluster=n_replay, size=size)  # R
+        self._means = KeptStatistics(n_components)  # of the frozen feature, which never moves, where they are asked for
         self._book = ClusterBook()
 
     # Section 4: one stage ------------------------------------------------------------------------------------------
@@ -147,9 +152,13 @@ class SnnDensity:
         labeled, unlabeled = self._labeled_and_replayed(stage), self._encoder.training_views(stage.unlabeled)
         if self._projection is None:
             self._projection = fit_projection(self._frozen(labeled.views), n_components=self._n_components)
+            self._means = KeptStatistics(len(self._projection.components))
         self._calibrate(labeled)
         self._support_labeled(labeled)
+        self._note_labeled_means(labeled)
         novel = self._find_novel(stage, labeled, unlabeled)
+        rows = np.searchsorted(unlabeled.usable_idx, novel.idx)
+        self._note_means(unlabeled, torch.from_numpy(rows), novel.clusters)
 
         self._train(stage.index, self._with_pseudo_labeled(stage, labeled, novel), unlabeled)
 
@@ -161,13 +170,14 @@ class SnnDensity:
         elif self._novel_support == "claimed":
             novel = self._choose_among_claimed(stage, unlabeled, novel)
         self._keep(stage, labeled, novel)
-        self._support = self._encode_support(self._compared)
+        self._support = self._compared_support()
 
     def _take_in_labels(self, stage: Stage) -> None:
         """Gives each newly labeled category a cluster: the discovery that mostly holds its images, or a new one."""
         unnamed = set(self._support_images.clusters.tolist()) - set(self._book.cluster_of.values())
         predicted = self.predict(stage.labeled).cluster.numpy() if unnamed and len(stage.labels) else stage.labels
         self._forget(self._book.take_in_labels(stage.labels, predicted, unnamed))
+        self._means.remove(unnamed & set(self._book.cluster_of.values()))  # of guessed images
 
     def _labeled_and_replayed(self, stage: Stage) -> LabeledViews:
         replay = self._replay if len(stage.labels) or self._supervise_replay else None
@@ -347,11 +357,12 @@ class SnnDensity:
 
         They are chosen as those of a labeled category are. A category that claims no image keeps its peak.
         """
-        self._support = self._encode_support(self._compared)
+        self._support = self._compared_support()
         compared = self._compared(unlabeled)
         claimed_by, _ = self._support.predict(compared, tau=self._objective.tau)
         rows = torch.isin(claimed_by, torch.tensor(sorted(novel.nearest_known), dtype=torch.int64)).nonzero()[:, 0]
         select: Select = partial(select_by_density, n_neighbors=self._granularity.K)
+        self._note_means(unlabeled, rows, claimed_by[rows])
         chosen = select_per_category(compared[rows], claimed_by[rows], self._support.n_per_category, select=select)
         rows = rows[chosen]
         without = ~torch.isin(novel.clusters, claimed_by[rows])
@@ -417,6 +428,32 @@ class SnnDensity:
             support.add(h[rows], entries.categories[rows], ids, pseudo_labeled=pseudo)
         return support
 
+    def _compared_support(self) -> SupportSet:
+        """S as the classifier compares with it; where means are kept, each image stands at that of its category."""
+        support, means = self._encode_support(self._compared), self._means.of.means
+        if len(self._means):
+            row_of = {cluster: row for row, cluster in enumerate(self._means.clusters.tolist())}
+            rows = torch.tensor([row_of.get(cluster, -1) for cluster in support.categories.tolist()])
+            weight = self._frozen_weight if self._features == "dual" else 1.0
+            h = support.features.clone()
+            h[rows >= 0, : means.shape[1]] = (weight**0.5 * normalize(means, dim=1)).to(h)[rows[rows >= 0]]
+            support.refresh(h)
+        return support
+
+    def _note_labeled_means(self, labeled: LabeledViews) -> None:
+        """Means of the categories labeled now, unless there is one of more images."""
+        clusters = labeled.clusters[labeled.is_of_stage]
+        n_kept = dict(zip(self._means.clusters.tolist(), self._means.of.counts.tolist(), strict=True))
+        n_now = Counter(clusters.tolist())
+        is_better = torch.tensor([n_now[c] >= n_kept.get(c, 0) for c in clusters.tolist()], dtype=torch.bool)
+        rows = labeled.is_of_stage.nonzero()[:, 0][is_better]
+        self._note_means(labeled.views, rows, labeled.clusters[rows])
+
+    def _note_means(self, views: TrunkViews, rows: Tensor, clusters: Tensor) -> None:
+        """Keeps the mean of the frozen feature of each cluster's images, (m,), (m,), where means are asked for."""
+        if self._frozen_support == "means" and len(rows):
+            self._means.put(self._peak_space(views)[rows], clusters)
+
     # What others ask -----------------------------------------------------------------------------------------------
 
     def predict(self, images: Images) -> Assignment:
@@ -445,13 +482,14 @@ class SnnDensity:
             support_images=len(support),
             images=len(set(replay.image_ids) | set(support.image_ids)),
             pseudo_labeled=replay.account().pseudo_labeled,
-            bytes=replay.account().bytes + support.account().bytes,
+            bytes=replay.account().bytes + support.account().bytes + self._means.kept().bytes,
         )
 
     def _forget(self, clusters: Iterable[int]) -> None:
         clusters = set(clusters)
         self._support_images.remove(clusters)
         self._replay.remove(clusters)
+        self._means.remove(clusters)
         self._book.drop(clusters)
 
     def state_dict(self) -> State:
@@ -464,6 +502,7 @@ class SnnDensity:
             {
                 "model": (self._model.state_dict(), {}),
                 "projection": (self._projection.state_dict() if self._projection else {}, {}),
+                "means": (self._means.state_dict(), {}),
                 "book": ({}, self._book.state_dict()),
                 "method": ({}, method),
                 "support_images": self._support_images.state_dict(),
@@ -477,6 +516,8 @@ class SnnDensity:
         self._model.load_state_dict(part_of(tensors, "model"))
         projection = part_of(tensors, "projection")
         self._projection = Projection(**projection) if projection else None
+        if means := part_of(tensors, "means"):  # an older state has none
+            self._means = KeptStatistics.from_state_dict(means)
         self._book = ClusterBook.from_state_dict(part_of(metadata, "book"))
         granularity = json.loads(metadata["method.granularity"])
         self._told = Granularity(**granularity) if granularity else None
