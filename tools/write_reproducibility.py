@@ -1,4 +1,4 @@
-"""Writes the measured tables of REPRODUCIBILITY.md from `results/*.jsonl`, each between its markers.
+"""Writes the measured tables of REPRODUCIBILITY.md from `results/*.jsonl`, each between its markers, and their figures.
 
     python tools/write_reproducibility.py [--check]
 
@@ -15,6 +15,7 @@ from statistics import fmean
 from typing import Any
 
 from igcd.comparison.ledger import read_ledger
+from igcd.report.comparison import render_figure
 from igcd.report.comparison_table import ComparisonTable, Row, RowRecords, comparison_table, parse_results
 from igcd.report.comparison_text import NO_VALUE, cost, pipe_table, spread_text
 from igcd.report.spread import spread
@@ -30,12 +31,27 @@ def main() -> None:
     parser.add_argument("--check", action="store_true", help="write nothing; fail where the page is not of the records")
     arguments = parser.parse_args()
     before = arguments.page.read_text(encoding="utf-8")
-    after = before
+    texts = {arguments.page: before}
     for path in sorted(arguments.results.glob("*.jsonl")):
-        after = with_table(after, path.stem, table_of(path))
+        records = read_ledger(path)
+        if not records:
+            sys.exit(f"{path} has no records; remove it, or record a comparison")
+        table = comparison_table(rows_of(records, str(path)))
+        text = table_text(records, table)
+        figure = render_figure(table) if records[0]["command"].startswith("igcd compare") else None
+        if figure is not None:
+            place = f"docs/images/{path.stem}-old-new.svg"
+            texts[arguments.page.parent / place] = figure
+            text += f"\n![Old against New at the last stage, a point per method]({place})\n"
+        texts[arguments.page] = with_table(texts[arguments.page], path.stem, text)
     if arguments.check:
-        sys.exit(f"{arguments.page} is not what its records say; run {Path(__file__).name}" if before != after else 0)
-    arguments.page.write_text(after, encoding="utf-8")
+        for target, text in texts.items():
+            if not target.is_file() or target.read_text(encoding="utf-8") != text:
+                sys.exit(f"{target} is not what the records say; run {Path(__file__).name}")
+        return
+    for target, text in texts.items():
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
 
 
 def with_table(page: str, name: str, table: str) -> str:
@@ -47,18 +63,19 @@ def with_table(page: str, name: str, table: str) -> str:
     return head + begin + table + end + rest.partition(end)[2]
 
 
-def table_of(path: Path) -> str:
-    """The table of a file of records: ours beside the paper's, with the command and the verdict of each row."""
-    records = read_ledger(path)
-    if not records:
-        sys.exit(f"{path} has no records; remove it, or record a comparison")
+def rows_of(records: list[dict[str, Any]], source: str) -> list[RowRecords]:
+    """The records of each row, seed by seed."""
     wanted = len({record["seed"] for record in records})
     rows = []
     for name, several in groupby(records, key=lambda record: record["variant"]):
         own = list(several)
-        results = {record["seed"]: parse_results(record, f"{path}, {name}") for record in own}
+        results = {record["seed"]: parse_results(record, f"{source}, {name}") for record in own}
         rows.append(RowRecords(name, results, wanted, own[0].get("paper"), own[0].get("paper_row", "")))
-    table = comparison_table(rows)
+    return rows
+
+
+def table_text(records: list[dict[str, Any]], table: ComparisonTable) -> str:
+    """The table of some records: ours beside the paper's, with the command and the verdict of each row."""
     last = max(stage for stage, _ in table.stages)
     columns = [column for column in table.columns if column.stage is None]
     columns += [column for column in table.columns if column.stage == last and column.group in LAST_STAGE]

@@ -72,19 +72,23 @@ def test_reproducibility_is_written_from_the_records(recipe, tmp_path, monkeypat
     tool.main()
     text = page.read_text()
     assert text.startswith("by hand\n<!-- begin small -->\n") and text.endswith("<!-- end small -->\nalso by hand\n")
-    assert "old" not in text and "this encoder was trained with ImageNet labels" in text
+    assert "\nold\n" not in text and "this encoder was trained with ImageNet labels" in text
     (row,) = [line for line in text.splitlines() if line.startswith("| snn_density")]
     assert "**42.5 ± 0.7** | 31.2 |" in row and "`igcd run small.yaml method.name=snn_density`" in row
     # ours forget alike; in M_d snn_density leads gm as in the paper
     assert row.endswith("| M_d same order; M_f same order |")
     tool.main()
     assert page.read_text() == text
+    figure = tmp_path / "docs" / "images" / "small-old-new.svg"
+    assert "](docs/images/small-old-new.svg)" in text and "kmeans: Old" in figure.read_text()
     monkeypatch.setattr("sys.argv", [*sys.argv, "--check"])
-    with pytest.raises(SystemExit) as ended:
-        tool.main()
-    assert ended.value.code == 0
+    tool.main()
     page.write_text(text.replace("42.5", "99.9"))
-    with pytest.raises(SystemExit, match="not what its records say"):
+    with pytest.raises(SystemExit, match=r"page.md is not what the records say"):
+        tool.main()
+    page.write_text(text)
+    figure.unlink()
+    with pytest.raises(SystemExit, match=r"small-old-new.svg is not what the records say"):
         tool.main()
     page.write_text("no place")
     with pytest.raises(SystemExit, match="one place for the records small"):

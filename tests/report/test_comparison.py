@@ -1,5 +1,6 @@
 import json
 from html.parser import HTMLParser
+from xml.etree import ElementTree
 
 import pytest
 from fake_results import fake_results
@@ -82,7 +83,16 @@ def test_the_headline_names_who_leads():
 def test_the_files_and_the_json(tmp_path):
     page = make_page(["gm", "snn_density"])
     assert write_comparison(page, tmp_path) == tmp_path / "index.html"
-    assert {path.name for path in tmp_path.iterdir()} == {"table.md", "table.csv", "table.tex", "index.html"}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "table.md",
+        "table.csv",
+        "table.tex",
+        "old_new.svg",
+        "index.html",
+    }
+    figure = ElementTree.fromstring((tmp_path / "old_new.svg").read_text(encoding="utf-8"))
+    titles = [title.text for title in figure.iter("{http://www.w3.org/2000/svg}title")]
+    assert len(titles) == len(page.table.rows) and all("Old" in title and "New" in title for title in titles)
     record = json.loads(json.dumps(comparison_json(page), allow_nan=False))
     assert record["rows"][1]["scores"]["M_d"] == {
         "mean": pytest.approx(127 / 3),

@@ -42,7 +42,7 @@ def compare(
     """Run a recipe with several methods and seeds, and write their table.
 
     What is complete in the folder is not repeated, what was stopped goes on.
-    Writes table.md, table.csv, table.tex and the page index.html.
+    Writes table.md, table.csv, table.tex, the figure old_new.svg and the page index.html.
     """
     from igcd.comparison.plan import method_variants
     from igcd.config import read_recipe

@@ -40,20 +40,60 @@ class ComparisonPage:
 
 
 def write_comparison(page: ComparisonPage, folder: Path) -> Path:
-    """Writes table.md, table.csv, table.tex and index.html, each whole or not at all; the path of the page."""
+    """Writes the tables, the figure and index.html, each whole or not at all; the path of the page."""
     texts = {
         "table.md": as_markdown(page.table, page.title, page.command),
         "table.csv": as_csv(page.table),
         "table.tex": as_latex(page.table, page.title),
         "index.html": render(page),
     }
+    if (figure := render_figure(page.table)) is not None:
+        texts["old_new.svg"] = figure
     for name, text in texts.items():
         write_bytes(folder / name, text.encode())
     return folder / "index.html"
 
 
+def render_figure(table: ComparisonTable) -> str | None:
+    """Old against New as an SVG file of its own; None where no row has both."""
+    scatter = old_against_new(table)
+    return None if scatter is None else _environment().get_template("scatter_file.svg.j2").render(scatter=scatter)
+
+
 def render(page: ComparisonPage) -> str:
     """The page of a comparison."""
+    table = page.table
+    overall = table.overall or list(table.columns[:1])
+    return (
+        _environment()
+        .get_template("comparison.html.j2")
+        .render(
+            title=page.title,
+            what=page.what,
+            table=table,
+            headline=headline(table),
+            starts={columns[0].key for _, columns in table.stages} | {column.key for column in table.overall[:1]},
+            has_paper=any(row.paper_figures for row in table.rows),
+            has_bound=any(row.is_upper_bound for row in table.rows),
+            has_found=bool(table.true_new) and any(row.found for row in table.rows),
+            has_lite0="ImageNet labels" in table.encoder,
+            scatter=old_against_new(table),
+            pairs_note=pairs_note(table),
+            matrices=[(column, both_ways(table.pairs[column.key])) for column in overall if table.pairs[column.key]],
+            names=[row.name for row in table.rows],
+            slowest=max((row.seconds.mean for row in table.rows if row.seconds), default=1.0) or 1.0,
+            seeds=page.seeds,
+            runs=page.runs,
+            n_cells=len(page.runs),
+            n_done=sum(run.is_complete for run in page.runs.values()),
+            failures=[(f"{name}, seed {seed}", run.failure) for (name, seed), run in page.runs.items() if run.failure],
+            command=page.command,
+            version=__version__,
+        )
+    )
+
+
+def _environment() -> Environment:
     environment = Environment(
         loader=PackageLoader("igcd.report"),
         autoescape=True,
@@ -62,31 +102,7 @@ def render(page: ComparisonPage) -> str:
         lstrip_blocks=True,
     )
     environment.filters |= {"score": score, "size": file_size, "duration": duration, "number": number}
-    table = page.table
-    overall = table.overall or list(table.columns[:1])
-    return environment.get_template("comparison.html.j2").render(
-        title=page.title,
-        what=page.what,
-        table=table,
-        headline=headline(table),
-        starts={columns[0].key for _, columns in table.stages} | {column.key for column in table.overall[:1]},
-        has_paper=any(row.paper_figures for row in table.rows),
-        has_bound=any(row.is_upper_bound for row in table.rows),
-        has_found=bool(table.true_new) and any(row.found for row in table.rows),
-        has_lite0="ImageNet labels" in table.encoder,
-        scatter=old_against_new(table),
-        pairs_note=pairs_note(table),
-        matrices=[(column, both_ways(table.pairs[column.key])) for column in overall if table.pairs[column.key]],
-        names=[row.name for row in table.rows],
-        slowest=max((row.seconds.mean for row in table.rows if row.seconds), default=1.0) or 1.0,
-        seeds=page.seeds,
-        runs=page.runs,
-        n_cells=len(page.runs),
-        n_done=sum(run.is_complete for run in page.runs.values()),
-        failures=[(f"{name}, seed {seed}", run.failure) for (name, seed), run in page.runs.items() if run.failure],
-        command=page.command,
-        version=__version__,
-    )
+    return environment
 
 
 def headline(table: ComparisonTable) -> str:
