@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import torch
+from scipy.linalg import eigh
 from torch import Tensor
 from torch.nn.functional import normalize
 
@@ -56,7 +57,10 @@ def fit_projection(features: Tensor, *, n_components: int = 128) -> Projection:
     for start in range(0, n_images, _ROWS_AT_A_TIME):
         centered = features[start : start + _ROWS_AT_A_TIME].to(dtype) - mean
         covariance += (centered.T @ centered).cpu().double()
-    directions = torch.linalg.eigh(covariance).eigenvectors.flip(1).T[: min(n_components, n_images - 1, width)]
+    n_kept = min(n_components, n_images - 1, width)
+    # Only those that are kept: for 128 of 1,280 that takes a third of the time of all.
+    _, columns = eigh(covariance.numpy(), subset_by_index=[width - n_kept, width - 1], check_finite=False)
+    directions = torch.from_numpy(columns).flip(1).T
     largest = directions.gather(1, directions.abs().argmax(dim=1, keepdim=True))
     return Projection(mean, (directions * largest.sign()).to(features.device, dtype))
 
