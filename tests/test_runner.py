@@ -127,6 +127,16 @@ def test_two_processes_learn_together_and_one_writes(recipe, tmp_path, capsys):
     assert "continue it with --resume" in said and "Traceback" not in said
 
 
+@pytest.mark.parametrize("method", ["frost", "gm"])
+def test_two_processes_learn_what_a_loss_leaves_out_in_part(recipe, tmp_path, method):
+    """FRoST has a head outside of the forward pass, and Grow and Merge trains the head alone in the end."""
+    two = ["devices=2", "accelerator=cpu", f"method={{name: {method}}}", "training.later_stages.epochs=3"]
+    process = start(recipe, tmp_path / "two", *two)
+    assert process.wait() == 0, process.stderr.read().decode()
+    results = json.loads((tmp_path / "two" / "results.json").read_text())
+    assert results["method"] == method and results["M_d"] > 30
+
+
 def test_a_run_from_a_split_file_and_files_then_predict(tmp_path, capsys):
     """What `igcd build` wrote, `igcd run` reads; what `igcd run` learned, `igcd predict` uses."""
     digits = load_source("digits")

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, cast
 
 import numpy as np
 import torch
@@ -91,9 +91,11 @@ def train(
     """Trains `module` in place with `loss(module, batch, epoch)`, from the last checkpoint if there is one.
 
     What an epoch draws depends on the seed and the number of the epoch alone, so a run that was resumed draws what it
-    would have drawn. With several processes each takes its share of every batch.
+    would have drawn. With several processes each takes its share of every batch, and gradients are averaged: a loss may
+    leave out any part of the module, or use it outside of its forward pass.
     """
-    optimizer: torch.optim.Optimizer = torch.optim.SGD(
+    fabric.to_device(module)
+    optimizer = torch.optim.SGD(
         [parameter for parameter in module.parameters() if parameter.requires_grad],
         lr=optimization.learning_rate,
         momentum=optimization.momentum,
@@ -102,17 +104,16 @@ def train(
     n_done, state = checkpoint.load() if checkpoint else (0, {})
     if n_done:
         _restore(module, optimizer, state)
-    wrapped, optimizer = fabric.setup(module, optimizer)
     for epoch in range(n_done, optimization.n_epochs):
         before_epoch(epoch)
-        wrapped.train()
+        module.train()
         total, n_steps = 0.0, math.ceil((n_labeled + n_unlabeled) / optimization.batch_size)
         batches = draw_batches(n_labeled, n_unlabeled, optimization.batch_size, seed, epoch)
         for step, batch in enumerate(batches):
             progress = (epoch + step / n_steps) / optimization.n_epochs
             for group in optimizer.param_groups:
                 group["lr"] = optimization.learning_rate_at(progress)
-            value = loss(wrapped, _share(batch, fabric), epoch)
+            value = loss(module, _share(batch, fabric), epoch)
             if not torch.isfinite(value):
                 raise IgcdError(
                     f"the loss became {value.item()} in epoch {epoch + 1}, step {step + 1}; lower the learning rate "
@@ -120,8 +121,10 @@ def train(
                 )
             optimizer.zero_grad()
             fabric.backward(value)
+            _average_gradients(module, fabric)
             optimizer.step()
             total += value.item()
+        _average([buffer for buffer in module.buffers() if buffer.is_floating_point()], fabric)
         if checkpoint and fabric.is_global_zero:
             checkpoint.save(epoch + 1, _state(module, optimizer))
         after_epoch(EpochReport(epoch, optimization.n_epochs, total / max(n_steps, 1)))
@@ -162,6 +165,28 @@ def _share(batch: Batch, fabric: Fabric) -> Batch:
         return batch
     part = slice(fabric.global_rank, None, fabric.world_size)
     return Batch(batch.labeled_rows[part], batch.unlabeled_rows[part], batch.generator)
+
+
+def _average_gradients(module: nn.Module, fabric: Fabric) -> None:
+    """The mean over the processes, in place. A parameter without a gradient in one of them counts 0 there."""
+    if fabric.world_size == 1:
+        return
+    gradients = []
+    for parameter in module.parameters():
+        if parameter.requires_grad:
+            parameter.grad = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
+            gradients.append(parameter.grad)
+    _average(gradients, fabric)
+
+
+def _average(tensors: list[Tensor], fabric: Fabric) -> None:
+    """Replaces tensors by their mean over the processes, in one message."""
+    if fabric.world_size == 1 or not tensors:
+        return
+    together = cast("Tensor", fabric.all_reduce(torch.cat([tensor.flatten() for tensor in tensors]), reduce_op="mean"))
+    sizes = [tensor.numel() for tensor in tensors]
+    for tensor, mean in zip(tensors, torch.split(together, sizes), strict=True):
+        tensor.copy_(mean.view_as(tensor))
 
 
 def _state(module: nn.Module, optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
