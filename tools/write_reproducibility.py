@@ -3,13 +3,16 @@
     python tools/write_reproducibility.py [--check]
 
 `igcd compare … --record results/NAME.jsonl` and `igcd ablate … --record results/NAME.jsonl` write the records; the page
-has a place for them between `<!-- begin NAME -->` and `<!-- end NAME -->`. What is outside of the markers stays.
+has a place for them between `<!-- begin NAME -->` and `<!-- end NAME -->`. Counts of categories are those of
+`benchmarks/counting.py --record results/counts/NAME.jsonl`, at `counts-NAME`. What is outside of the markers stays.
 With --check nothing is written, and a page that differs from its records is an error.
 """
 
 import argparse
+import json
 import sys
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -44,6 +47,9 @@ def main() -> None:
             texts[arguments.page.parent / place] = figure
             text += f"\n![Old against New at the last stage, a point per method]({place})\n"
         texts[arguments.page] = with_table(texts[arguments.page], path.stem, text)
+    for path in sorted(arguments.results.glob("counts/*.jsonl")):
+        estimates = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        texts[arguments.page] = with_table(texts[arguments.page], f"counts-{path.stem}", counts_text(estimates))
     if arguments.check:
         for target, text in texts.items():
             if not target.is_file() or target.read_text(encoding="utf-8") != text:
@@ -99,6 +105,31 @@ def table_text(records: list[dict[str, Any]], table: ComparisonTable) -> str:
         cells += [verdict(row, table)] if has_paper else []
         lines.append(cells)
     return "\n".join([*_preface(records, table), "", pipe_table(heads, lines), "", *_sources(records), ""])
+
+
+def counts_text(estimates: list[dict[str, Any]]) -> str:
+    """Numbers of categories by each estimator, from what `benchmarks/counting.py --record` wrote."""
+    stages = sorted({estimate["stage"] for estimate in estimates})
+    heads = ["estimator", *(f"stage {stage}, of {_true_count(estimates, stage)}" for stage in stages)]
+    heads += ["mean error", "seconds of the processor", "times the density peaks'"]
+    key = itemgetter("method", "starts")
+    rows, fastest = [], fmean(estimate["seconds"] for estimate in estimates if estimate["method"] == "density")
+    for (method, starts), several in groupby(sorted(estimates, key=key), key=key):
+        own = list(several)
+        found = [
+            ", ".join(str(estimate["novel_found"]) for estimate in own if estimate["stage"] == stage)
+            for stage in stages
+        ]
+        error = fmean(abs(estimate["novel_found"] - estimate["novel"]) for estimate in own)
+        seconds = fmean(estimate["seconds"] for estimate in own)
+        name = "density peaks" if method == "density" else f"{method}, {starts} start{'s' if starts > 1 else ''}"
+        rows.append([name, *found, f"{error:.1f}", f"{seconds:.2f}", f"{seconds / fastest:.0f}"])
+    commands = list(dict.fromkeys(estimate["command"] for estimate in estimates))
+    return "\n".join(["```", *commands, "```", "", pipe_table(heads, rows), ""])
+
+
+def _true_count(estimates: list[dict[str, Any]], stage: int) -> str:
+    return " or ".join(str(n) for n in sorted({one["novel"] for one in estimates if one["stage"] == stage}))
 
 
 def verdict(row: Row, table: ComparisonTable) -> str:

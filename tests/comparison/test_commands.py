@@ -90,6 +90,24 @@ def test_reproducibility_is_written_from_the_records(recipe, tmp_path, monkeypat
     figure.unlink()
     with pytest.raises(SystemExit, match=r"small-old-new.svg is not what the records say"):
         tool.main()
+    counts = record.parent / "counts" / "mine.jsonl"
+    counts.parent.mkdir()
+    rows = [
+        ("density", 10, 1, 9, 0.5),
+        ("density", 10, 2, 12, 0.5),
+        ("kmeans", 10, 1, 30, 50),
+        ("kmeans", 10, 2, 8, 60),
+    ]
+    names = ("method", "starts", "stage", "novel_found", "seconds")
+    lines = [dict(zip(names, row, strict=True)) | {"novel": 10, "command": "python counting.py"} for row in rows]
+    counts.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    page.write_text(text + "<!-- begin counts-mine -->\n<!-- end counts-mine -->\n")
+    monkeypatch.setattr("sys.argv", sys.argv[:-1])
+    tool.main()
+    assert (
+        "| density peaks | 9 | 12 | 1.5 | 0.50 | 1 |\n| kmeans, 10 starts | 30 | 8 | 11.0 | 55.00 | 110 |"
+        in page.read_text()
+    )
     page.write_text("no place")
     with pytest.raises(SystemExit, match="one place for the records small"):
         tool.main()
