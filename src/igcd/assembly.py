@@ -43,6 +43,7 @@ from igcd.streams.inat_igcd import (
     split_by_place_and_year,
     taxa_of,
 )
+from igcd.streams.rehearsal import rehearse
 from igcd.streams.revealed import RevealedStream
 from igcd.streams.split import Split, read_split
 from igcd.streams.stream import SplitStream
@@ -70,7 +71,15 @@ class BuiltStream:
 
 
 def build_stream(config: StreamConfig, seed: int, resize: Resize = lambda images: images) -> BuiltStream:
-    """The stream of a recipe, its images as `resize` gives them."""
+    """The stream of a recipe, or a rehearsal of it, its images as `resize` gives them."""
+    built = _build_stream(config, seed, resize)
+    if not config.rehearsal:
+        return built
+    split = rehearse(built.split)
+    return BuiltStream(split, built.stream.cut_by(split))
+
+
+def _build_stream(config: StreamConfig, seed: int, resize: Resize) -> BuiltStream:
     if config.split is not None:  # whatever else the recipe says: the split was made once and for all
         split = read_split(config.split)
         beside = {name: config.split.parent / name for name in ("places.csv", "taxonomy.csv")}

@@ -40,6 +40,8 @@ class StreamConfig(Section):
     """A split file of `igcd build`; unset: built from the spec below and the seed."""
     by_category: StreamSpec | None = None
     by_place_and_year: PlaceAndYearSpec | None = None
+    rehearsal: bool = False
+    """Instead of the stream, a small one of the labeled images of its stage 0, to choose options on."""
 
 
 class EncoderConfig(Section):

@@ -148,5 +148,5 @@ def test_variants_of_a_file(tmp_path):
         path.write_text(text)
         with pytest.raises(IgcdError, match=r"variants .*mine.yaml"):
             read_variants(str(path), "a-mi")
-    with pytest.raises(IgcdError, match="there are parts, support, table-5"):
+    with pytest.raises(IgcdError, match="there are features, forgetting, parts, support, table-5"):
         read_variants("table-7", "a-mi")

@@ -32,6 +32,10 @@ class SplitStream:
                 f"point to the {split.source} data it was built from, or rebuild it"
             )
 
+    def cut_by(self, split: Split) -> "SplitStream":
+        """Another stream over the same images."""
+        return SplitStream(split, self._images)
+
     @property
     def name(self) -> str:
         """What the stream is called in records and tables."""
