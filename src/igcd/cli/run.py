@@ -19,6 +19,7 @@ from igcd.assembly import (
     resize_with,
     stream_of,
 )
+from igcd.cli.allocation import keep_freed_memory
 from igcd.cli.console import console as make_console
 from igcd.cli.tensorboard import TensorBoardWriter
 from igcd.config import Recipe, read_recipe
@@ -37,6 +38,7 @@ def run_recipe(
     """Runs a recipe into a folder, or goes on with a run that was stopped."""
     recipe = read_recipe(name, overrides)
     config = recipe.model_dump(mode="json")
+    keep_freed_memory()
     fabric = build_fabric(recipe)  # first of all: with several devices it starts this very command once for each
     if not fabric.is_global_zero:
         if fabric.broadcast(False):
