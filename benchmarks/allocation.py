@@ -2,8 +2,8 @@
 
     python benchmarks/allocation.py --repeats 3
 
-Each turn is a process of its own: twelve steps of the tail of Lite0 at 112 px on 256 views, one thread. Seconds are of the
-processor, the system's share beside them.
+Each turn is a process of its own: twelve steps of the tail of Lite0 at 112 px on 256 views, one thread. Seconds are of
+the processor, the system's share beside them.
 """
 
 import argparse
