@@ -63,8 +63,9 @@ def test_cells_share_the_cores(comparison, tmp_path, fake_igcd, monkeypatch):
 
 
 PROGRAM = """
-import os, sys
+import os, signal, sys
 from pathlib import Path
+signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs the tests in the background has it ignored
 from igcd.comparison.folder import at_work, claim
 from igcd.comparison.plan import method_variants, plan
 from igcd.comparison.processes import run_cells

@@ -27,7 +27,9 @@ def workspace(tmp_path):
 
 
 def start(workspace, *options):
-    program = "import typer; from igcd.cli.review import review; typer.run(review)"
+    # Whoever runs the tests in the background has Ctrl-C ignored.
+    heeds = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    program = f"{heeds}; import typer; from igcd.cli.review import review; typer.run(review)"
     return subprocess.Popen(
         [sys.executable, "-c", program, str(workspace), "--port", "0", "--no-browser", *options],
         stdout=subprocess.PIPE,
