@@ -64,32 +64,29 @@ def render(page: ComparisonPage) -> str:
     """The page of a comparison."""
     table = page.table
     overall = table.overall or list(table.columns[:1])
-    return (
-        _environment()
-        .get_template("comparison.html.j2")
-        .render(
-            title=page.title,
-            what=page.what,
-            table=table,
-            headline=headline(table),
-            starts={columns[0].key for _, columns in table.stages} | {column.key for column in table.overall[:1]},
-            has_paper=any(row.paper_figures for row in table.rows),
-            has_bound=any(row.is_upper_bound for row in table.rows),
-            has_found=bool(table.true_new) and any(row.found for row in table.rows),
-            has_lite0="ImageNet labels" in table.encoder,
-            scatter=old_against_new(table),
-            pairs_note=pairs_note(table),
-            matrices=[(column, both_ways(table.pairs[column.key])) for column in overall if table.pairs[column.key]],
-            names=[row.name for row in table.rows],
-            slowest=max((row.seconds.mean for row in table.rows if row.seconds), default=1.0) or 1.0,
-            seeds=page.seeds,
-            runs=page.runs,
-            n_cells=len(page.runs),
-            n_done=sum(run.is_complete for run in page.runs.values()),
-            failures=[(f"{name}, seed {seed}", run.failure) for (name, seed), run in page.runs.items() if run.failure],
-            command=page.command,
-            version=__version__,
-        )
+    template = _environment().get_template("comparison.html.j2")
+    return template.render(
+        title=page.title,
+        what=page.what,
+        table=table,
+        headline=headline(table),
+        starts={columns[0].key for _, columns in table.stages} | {column.key for column in table.overall[:1]},
+        has_paper=any(row.paper_figures for row in table.rows),
+        has_bound=any(row.is_upper_bound for row in table.rows),
+        has_found=bool(table.true_new) and any(row.found for row in table.rows),
+        has_lite0="ImageNet labels" in table.encoder,
+        scatter=old_against_new(table),
+        pairs_note=pairs_note(table),
+        matrices=[(column, both_ways(table.pairs[column.key])) for column in overall if table.pairs[column.key]],
+        names=[row.name for row in table.rows],
+        slowest=max((row.seconds.mean for row in table.rows if row.seconds), default=1.0) or 1.0,
+        seeds=page.seeds,
+        runs=page.runs,
+        n_cells=len(page.runs),
+        n_done=sum(run.is_complete for run in page.runs.values()),
+        failures=[(f"{name}, seed {seed}", run.failure) for (name, seed), run in page.runs.items() if run.failure],
+        command=page.command,
+        version=__version__,
     )
 
 

@@ -7,9 +7,9 @@ stream and without a hidden label.
 import numpy as np
 
 from igcd.errors import IgcdError
-from igcd.streams.protocols import StreamSpec, group_of_categories, stages_by_category
-from igcd.streams.randomness import generator
-from igcd.streams.split import Split, make_split
+from igcd.streams.build import cut_by_category
+from igcd.streams.protocols import StreamSpec
+from igcd.streams.split import Split
 
 NOVEL_SHARE = 1 / 7
 """Of the labeled categories; the real streams meet 10 new ones beside 70."""
@@ -36,16 +36,13 @@ def rehearse(split: Split) -> Split:
         images_old=max(1, round(RETURNING_SHARE * (1 - HELD_OUT) * fewest)),
         held_out=HELD_OUT,
     )
-    nothing = np.zeros(len(categories), dtype=bool)
-    stages = stages_by_category(categories, nothing, names.tolist(), spec, generator(split.seed))
-    return make_split(
+    return cut_by_category(
+        spec,
+        split.seed,
         name=f"{split.name}-rehearsal",
         source=split.source,
-        seed=split.seed,
-        spec=spec.model_dump(exclude_none=True),
-        stages=stages,
-        groups=group_of_categories(stages, categories, spec.returning),
         image_ids=given.image_ids,
         categories=categories,
         category_names=names.tolist(),
+        is_test=np.zeros(len(categories), dtype=bool),
     )
