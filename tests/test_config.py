@@ -82,3 +82,10 @@ def test_a_bad_recipe_gets_a_sentence(tmp_path, text, words):
     path.write_text(text)
     with pytest.raises(IgcdError, match=words):
         read_recipe(str(path))
+
+
+def test_options_that_do_not_go_together_are_said_in_one_sentence():
+    with pytest.raises(IgcdError) as refused:
+        read_recipe("cifar100-cpu", ["method.features=tuned", "method.frozen_support=means"])
+    sentence = "frozen_support=means keeps means of the pretrained feature; take features=dual or frozen"
+    assert str(refused.value) == f"recipe cifar100-cpu: method: {sentence}"

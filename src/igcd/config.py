@@ -161,7 +161,9 @@ def parse_recipe(values: Mapping[str, Any], source: str) -> Recipe:
             known = _known_keys(path[:-1])
             raise IgcdError(f"recipe {source}: unknown key {key}; known here are {', '.join(known)}") from None
         message = fault["msg"].removeprefix("Value error, ")
-        raise IgcdError(f"recipe {source}: {key}: {message}, got {fault['input']!r}") from None
+        # Options that do not go together are named by the message; the whole section would say no more.
+        got = "" if isinstance(fault["input"], dict) else f", got {fault['input']!r}"
+        raise IgcdError(f"recipe {source}: {key}: {message}{got}") from None
 
 
 def _known_keys(path: Sequence[str]) -> list[str]:
