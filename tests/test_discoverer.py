@@ -16,8 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from igcd import discoverer
-from igcd.discoverer import CategoryDiscoverer
+from igcd.discoverer import CategoryDiscoverer, estimator
 from igcd.errors import IgcdError
 from igcd.functional.assignment import contingency, match
 from igcd.memory.category_ledger import CategoryLedger, DiscovererError
@@ -407,7 +406,7 @@ def test_a_rejected_category_is_not_found_again(model):
 
 
 def test_only_so_many_rejected_categories_are_remembered(model, monkeypatch):
-    monkeypatch.setattr(discoverer, "MAX_REJECTED", 1)
+    monkeypatch.setattr(estimator, "MAX_REJECTED", 1)
     model.reject(1000)
     model.reject(1001)
     assert set(model.state_dict()[0]["kept.categories"].tolist()) == {0, 1, 2, 3, 5}
@@ -429,7 +428,7 @@ def test_a_row_far_from_everything_is_unsure(model):
 def test_the_threshold_leaves_one_in_fifty_labeled_rows_out(digits):
     X, _, truth, _, _ = digits
     model = CategoryDiscoverer(n_kept=10_000).fit(X, truth)
-    h = discoverer.normalize(model._compared(X), dim=1)
+    h = model._compared(X)
     alone = [
         float((h[(truth == truth[row]) & (np.arange(len(h)) != row)] @ h[row]).topk(5).values.mean())
         for row in range(len(h))

@@ -5,13 +5,10 @@ that are remembered of each category are in a `SupportSet` of `memory`.
 """
 # ruff: noqa: N803 - X is what scikit-learn calls the features
 
-import hashlib
 import json
-import warnings
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Literal, Self, TypeVar
 
 import numpy as np
@@ -26,16 +23,20 @@ from sklearn.base import (  # type: ignore[import-untyped]
 from sklearn.utils import Tags  # type: ignore[import-untyped]
 from sklearn.utils.validation import check_is_fitted, validate_data  # type: ignore[import-untyped]
 from torch import Tensor
-from torch.nn.functional import normalize
 
+from igcd.discoverer.arguments import check_labels, check_parameters, ledger_for
+from igcd.discoverer.kept_rows import KeptRows
+from igcd.discoverer.novel_peaks import find_novel_peaks
+from igcd.discoverer.reports import Discovery, Support
+from igcd.discoverer.rows import Batch, digests, one_label_each, rising
+from igcd.discoverer.space import ROWS_AT_A_TIME, Space
 from igcd.errors import IgcdError
 from igcd.functional.assignment import contingency, match
-from igcd.functional.density import choose_n_neighbors, find_density_peaks, peak_members
-from igcd.functional.grouping import distinct, rank_within_group
-from igcd.functional.neighbors import Neighbors, neighbor_graph
-from igcd.functional.novelty import KnownMatch, calibrate_margin, fit_projection, is_novel, match_known
-from igcd.functional.selection import herding, select_per_category
-from igcd.memory.category_ledger import CategoryLedger, DiscovererError, Label, label_kind
+from igcd.functional.density import choose_n_neighbors
+from igcd.functional.grouping import distinct
+from igcd.functional.neighbors import neighbor_graph
+from igcd.functional.novelty import calibrate_margin, match_known
+from igcd.memory.category_ledger import CategoryLedger, DiscovererError, Label
 from igcd.memory.support_set import SupportSet
 from igcd.types import UNLABELED, BoolArray, IntArray
 
@@ -52,40 +53,10 @@ UNSURE_SHARE = 0.02
 MAX_REJECTED = 100
 """Of so many rejected categories the features are remembered; the oldest are forgotten first."""
 STATE_VERSION = 1
-_ROWS_AT_A_TIME = 1024
-
-
-@dataclass(frozen=True)
-class Discovery:
-    """How a category was found. Rows are positions in the X of the call that found it."""
-
-    id: int
-    batch: int  # 0 for fit, 1 for the first partial_fit after it ...
-    peak: int  # the row at the density peak
-    members: tuple[int, ...]  # the peak and its nearest rows, most similar first
-    density: float
-    nearest_id: int | None  # the category most like it when it was found; None if there was none
-    similarity: float | None  # of the peak to that category
-
-
-@dataclass(frozen=True)
-class Support:
-    """What the classifier compares with, row by row: column j of `transform` is the similarity to row j."""
-
-    features: npt.NDArray[Any]  # (s, c) centered, reduced, of length 1
-    categories: npt.NDArray[Any]  # (s,) labels
-    keys: tuple[str, ...]  # digests of the rows' content, see `CategoryDiscoverer.row_keys`
-    is_pseudo: BoolArray  # (s,) whether the category of the row is a guess
-
-
-@dataclass(frozen=True)
-class _Batch:
-    """The distinct rows of one call, in an order that depends on their content alone."""
-
-    keys: npt.NDArray[np.str_]  # (u,) rising
-    first_rows: IntArray  # (u,) where in X each stands first
-    h: Tensor  # (u, c) features as they are compared
-    ids: Tensor  # (u,) category, −1 where unlabeled
+_FITTED_NUMBERS = (
+    *("n_features_in_", "n_neighbors_", "margin_", "unsure_threshold_"),
+    *("_dtype_name", "_n_batches", "_n_calibrated"),
+)
 
 
 class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -164,9 +135,8 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
 
         Without y nothing is known and every density peak is a category.
         """
-        self._check_parameters()
+        check_parameters(self.get_params())
         features, labels = self._read(X, y, first=True)
-        self._kept = SupportSet(n_per_category=max(self.n_kept, self.n_support))
         self._discoveries: list[Discovery] = []
         self._n_batches = 0
         self._n_calibrated = 0
@@ -185,35 +155,39 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         are allowed beside those there are, to catch misspelled ones; None allows all.
         """
         if not self.__sklearn_is_fitted__():
-            self._check_allowed(y, classes)
+            self._check_labels(y, classes)
             return self.fit(X, y)
-        self._check_parameters()
-        self._check_allowed(y, classes)
+        check_parameters(self.get_params())
+        self._check_labels(y, classes)
         return self._learn(*self._read(X, y, first=False), first=False)
 
     def _learn(self, X: npt.NDArray[Any], labels: list[Label | None], *, first: bool) -> Self:
         for label in {label for label in labels if label is not None and label in self.ledger_}:
             self.ledger_.find(label)  # a rejected one is an error before anything has changed
-        keys, first_rows, of_row = np.unique(_digests(X), return_index=True, return_inverse=True)
+        keys, first_rows, of_row = np.unique(digests(X), return_index=True, return_inverse=True)
         rows = X[first_rows]
         if first:
-            self._fit_space(rows)
-            self._kept.content = self._compared(rows[:1])[:0]
-            self._refresh_support()
-        h = self._compared(rows)
-        ids = self._take_in_labels(_one_label_each(labels, of_row, len(keys)), keys, h)
-        batch = _Batch(keys, first_rows.astype(np.int64), h, ids)
+            self._space = Space.fit(rows, n_components=self.n_components)
+            kept = SupportSet(n_per_category=max(self.n_kept, self.n_support))
+            kept.content = self._space.compare(rows[:1])[:0]
+            self._kept = KeptRows(self.ledger_, kept, n_support=self.n_support)
+        self._kept.n_support = self.n_support  # set_params may have changed it
+        h = self._space.compare(rows)
+        ids = self._take_in_labels(one_label_each(labels, of_row, len(keys)), keys, h)
+        batch = Batch(keys, first_rows.astype(np.int64), h, ids)
 
-        labeled_h, labeled_ids = _with_enough_rows(*self._labeled(batch))
+        labeled_h, labeled_ids = _with_enough_rows(*self._kept.labeled_with(batch))
         # Of all calls the one with the most labeled rows has the say about what they tell.
         has_say = len(distinct(labeled_ids)[0]) >= 2 and len(labeled_h) >= self._n_calibrated
         if has_say:
             self._n_calibrated = len(labeled_h)
             self._calibrate(labeled_h, labeled_ids)
         is_labeled = (ids != UNLABELED).numpy()
-        self._remember(h[is_labeled], ids[is_labeled], keys[is_labeled].tolist())
+        self._kept.remember(h[is_labeled], ids[is_labeled], keys[is_labeled].tolist())
         if has_say and self.unsure == "auto":
-            self.unsure_threshold_ = self._similarity_of_most(labeled_h, labeled_ids)
+            self.unsure_threshold_ = self._kept.similarity_of_most(
+                labeled_h, labeled_ids, n_closest=self.n_closest, unsure_share=UNSURE_SHARE
+            )
         self._discover(batch)
 
         assigned = ids.clone()
@@ -224,38 +198,20 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         self._n_batches += 1
         return self
 
-    def _fit_space(self, X: npt.NDArray[Any]) -> None:
-        """Where rows are compared. With fewer rows than components all are kept: later rows may need them."""
-        features = torch.tensor(X)
-        self._mean = torch.zeros(X.shape[1], dtype=features.dtype)
-        self._components: Tensor | None = None
-        if self.n_components is None or len(X) < 2:
-            return
-        self._mean = features.mean(dim=0)
-        if min(self.n_components, X.shape[1]) < len(X):
-            projection = fit_projection(features, n_components=self.n_components)
-            self._mean, self._components = projection.mean, projection.components
-
     def _take_in_labels(self, labels: list[Label | None], keys: npt.NDArray[np.str_], h: Tensor) -> Tensor:
         """The category of each row, −1 where unlabeled. (u,).
 
         New labels name a discovery or open a category. A row that was labeled once and is still kept needs no label.
         """
         ledger = self.ledger_
-        newly = _rising({label for label in labels if label is not None and label not in ledger})
+        newly = rising({label for label in labels if label is not None and label not in ledger})
         named = self._discoveries_named_by(newly, labels, h)
         for label in newly:
             if label in named:
                 ledger.rename(named[label], label)
             else:
                 ledger.open(label)
-        remembered = {
-            key: category_id
-            for key, category_id, is_pseudo in zip(
-                self._kept.image_ids, self._kept.categories.tolist(), self._kept.is_pseudo.tolist(), strict=True
-            )
-            if not is_pseudo and ledger.categories[category_id].status != "rejected"
-        }
+        remembered = self._kept.labeled_keys()
         ids = [
             remembered.get(key, UNLABELED) if label is None else ledger.find(label).id
             for key, label in zip(keys.tolist(), labels, strict=True)
@@ -269,7 +225,7 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
 
         Most labeled rows in it have that label, and most rows with that label are in it.
         """
-        names = _rising({label for label in labels if label is not None})
+        names = rising({label for label in labels if label is not None})
         row_of_name = {name: row for row, name in enumerate(names)}
         categories = np.array([row_of_name[label] for label in labels if label is not None], dtype=np.int64)
         predicted = self._assign(h[[label is not None for label in labels]]).numpy()
@@ -300,172 +256,93 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
                 # Below 0 when K is large for the labeled rows; but what is more similar than dense is surely known.
                 self.margin_ = max(0.0, margin)
 
-    def _similarity_of_most(self, h: Tensor, ids: Tensor) -> float:
-        """What all but few labeled rows reach in similarity to the closest other rows kept of their category."""
-        similarity = []
-        for category_id in distinct(ids)[0]:
-            rows, kept = h[ids == category_id], self._kept.content[self._kept.categories == category_id]
-            to_kept = rows @ kept.T
-            for column in range(len(kept)):
-                to_kept[(rows == kept[column]).all(dim=1), column] = -torch.inf
-            closest = to_kept.topk(min(self.n_closest, len(kept) - 1), dim=1).values
-            similarity.append(closest.mean(dim=1))
-        ordered = torch.cat(similarity).sort().values
-        return float(ordered[int(UNSURE_SHARE * len(ordered))])
-
-    def _labeled(self, batch: _Batch) -> tuple[Tensor, Tensor]:
-        """Features and categories of all labeled rows there are: of this batch, and kept ones that are not in it."""
-        known = torch.tensor(self.ledger_.live("known"), dtype=torch.int64)
-        is_labeled = ~self._kept.is_pseudo & torch.isin(self._kept.categories, known)
-        return self._with_kept(batch, is_labeled)
-
-    def _with_kept(self, batch: _Batch, is_wanted: Tensor) -> tuple[Tensor, Tensor]:
-        """Features and categories of the labeled rows of a batch and of the wanted kept rows, no row twice."""
-        is_labeled = batch.ids != UNLABELED
-        in_batch = set(batch.keys[is_labeled.numpy()].tolist())
-        others = is_wanted & torch.tensor([key not in in_batch for key in self._kept.image_ids], dtype=torch.bool)
-        h = torch.cat([batch.h[is_labeled], self._kept.content[others]])
-        return h, torch.cat([batch.ids[is_labeled], self._kept.categories[others]])
-
-    def _discover(self, batch: _Batch) -> None:
+    def _discover(self, batch: Batch) -> None:
         """Density peaks of the unlabeled rows that no category there is explains open new ones."""
         rows = (batch.ids == UNLABELED).nonzero()[:, 0]
         if len(rows) < 3:
             return
         h, keys = batch.h[rows], batch.keys[rows.numpy()]
-        graph = neighbor_graph(h, min(max(2 * self.n_neighbors_, self.n_support), len(h) - 1))
-        found = find_density_peaks(
-            graph,
-            n_neighbors=min(self.n_neighbors_, graph.k),
-            n_overlap_neighbors=min(2 * self.n_neighbors_, graph.k),
-            max_iou=self.max_iou,
-        )
-        peaks, density = found.idx, found.density[found.idx]
-        nearest = KnownMatch(torch.full_like(peaks, UNLABELED), torch.full_like(density, -torch.inf))
         # Whatever is kept explains a peak: known categories, earlier discoveries, and what was rejected.
-        known_h, known_ids = self._with_kept(batch, torch.ones(len(self._kept), dtype=torch.bool))
-        if len(known_h):
-            nearest = match_known(h[peaks], known_h, known_ids, n_closest=self.n_closest)
-        is_new = torch.from_numpy(~np.isin(keys[peaks.numpy()], self._kept.image_ids))
-        opens = (is_novel(density, nearest.similarity, margin=self.margin_) & is_new).nonzero()[:, 0]
-        opens = opens[self._not_explained_by_denser(peaks[opens], density[opens], h, graph)]
-        peaks, density = peaks[opens], density[opens]
-
-        members = peak_members(peaks, graph, n_members=self._kept.n_per_category)
-        ids = torch.tensor([self.ledger_.open() for _ in range(len(peaks))], dtype=torch.int64)
-        for peak in range(len(peaks)):
+        peaks = find_novel_peaks(
+            h,
+            *self._kept.all_with(batch),
+            torch.from_numpy(np.isin(keys, self._kept.entries.image_ids)),
+            n_neighbors=self.n_neighbors_,
+            n_members=self._kept.entries.n_per_category,
+            n_closest=self.n_closest,
+            n_support=self.n_support,
+            max_iou=self.max_iou,
+            margin=self.margin_,
+        )
+        members = peaks.members
+        ids = torch.tensor([self.ledger_.open() for _ in range(len(peaks.idx))], dtype=torch.int64)
+        for peak in range(len(peaks.idx)):
             own = batch.first_rows[rows[members.idx[members.peak == peak]].numpy()].tolist()
-            nearest_id, similarity = int(nearest.category[opens[peak]]), float(nearest.similarity[opens[peak]])
+            nearest_id = int(peaks.nearest.category[peak])
             self._discoveries.append(
                 Discovery(
                     id=int(ids[peak]),
                     batch=self._n_batches,
                     peak=own[0],
                     members=tuple(own),
-                    density=float(density[peak]),
+                    density=float(peaks.density[peak]),
                     nearest_id=None if nearest_id == UNLABELED else nearest_id,
-                    similarity=None if nearest_id == UNLABELED else similarity,
+                    similarity=None if nearest_id == UNLABELED else float(peaks.nearest.similarity[peak]),
                 )
             )
-        free = ~np.isin(keys[members.idx.numpy()], self._kept.image_ids)  # a row stays where it is kept
-        idx, peak_of = members.idx[free], members.peak[free]
-        self._kept.add(h[idx], ids[peak_of], keys[idx.numpy()].tolist(), pseudo_labeled=True)
-        self._refresh_support()
-
-    def _not_explained_by_denser(self, peaks: Tensor, density: Tensor, h: Tensor, graph: Neighbors) -> list[int]:
-        """Positions of the novel peaks that open a category, where each that does is known to those less dense.
-
-        It is the rule for known or novel once more, with the rows around a peak as the category it opens. Without it a
-        category with many more unlabeled rows than others have labeled ones is found several times.
-        """
-        around = torch.cat([peaks[:, None], graph.idx[peaks]], dim=1)  # (p, 1 + k)
-        similarity = torch.full_like(density, -torch.inf)  # of each peak to the most similar category opened so far
-        opened: list[int] = []
-        for position in range(len(peaks)):
-            if not is_novel(density[position], similarity[position], margin=self.margin_):
-                continue
-            opened.append(position)
-            to_rows = (h[peaks] @ h[around[position]].T).masked_fill(peaks[:, None] == around[position], -torch.inf)
-            closest = to_rows.topk(min(self.n_closest, graph.k), dim=1).values
-            similarity = similarity.maximum(closest.mean(dim=1))
-        return opened
-
-    def _remember(self, h: Tensor, ids: Tensor, keys: list[str]) -> None:
-        """Keeps rows that a person gave a category: of each those that together have its mean, then others.
-
-        (Herding, not the peak and its nearest as in the paper: as many rows, spread over the category, tell more.)
-
-        A discovery that has lost all that was kept of it to another category was that one.
-        """
-        typical = select_per_category(h, ids, self.n_support, select=herding).tolist()
-        order = typical + sorted(set(range(len(h))) - set(typical))
-        former = dict(zip(self._kept.image_ids, self._kept.categories.tolist(), strict=True))
-        self._kept.add(h[order], ids[order], [keys[row] for row in order], pseudo_labeled=False)
-
-        emptied = set(former.values()) - set(self._kept.categories.tolist())
-        for category_id in sorted(emptied & set(self.ledger_.live("novel"))):
-            now = Counter(now for key, now in zip(keys, ids.tolist(), strict=True) if former.get(key) == category_id)
-            self.ledger_.merge(min(now, key=lambda other: (-now[other], other)), category_id)
-        self._refresh_support()
-
-    def _refresh_support(self) -> None:
-        """S: of each category the first few rows of what is kept, labeled ones before guessed ones."""
-        self._support = SupportSet(n_per_category=self.n_support)
-        self._support.content = self._kept.content[:0]
-        live = torch.isin(self._kept.categories, torch.tensor(self.ledger_.live("known", "novel"), dtype=torch.int64))
-        for pseudo in (False, True):
-            rows = (live & (self._kept.is_pseudo == pseudo)).nonzero()[:, 0]
-            keys = [self._kept.image_ids[row] for row in rows.tolist()]
-            self._support.add(self._kept.content[rows], self._kept.categories[rows], keys, pseudo_labeled=pseudo)
+        self._kept.add_guesses(h[members.idx], ids[members.peak], keys[members.idx.numpy()].tolist())
 
     # Answers ---------------------------------------------------------------------------------------------------------
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """The most probable category of each row, always one of `categories_`; see `assign`. (n, d) -> (n,)."""
-        ids = self._predict_ids(self._compared(self._read_features(X)))
+        ids = self._predict_ids(self._compared(X))
         return self.ledger_.labels(ids.tolist())
 
     def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """The probability of each category, columns as in `categories_`. (n, d) -> (n, c), rows sum to 1."""
-        return self._probs(self._compared(self._read_features(X))).numpy()
+        return self._probs(self._compared(X)).numpy()
 
     def transform(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Cosine similarity to each support row, columns as in `support_`. (n, d) -> (n, s)."""
-        h = self._compared(self._read_features(X))
-        return (h @ self._support.features.T).numpy()
+        h = self._compared(X)
+        return (h @ self._kept.support.features.T).numpy()
 
     def assign(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Like `predict`, but with the unlabeled mark (−1 or "") for unsure rows. (n, d) -> (n,)."""
-        ids = self._assign(self._compared(self._read_features(X)))
+        ids = self._assign(self._compared(X))
         return self.ledger_.labels(ids.tolist())
 
     def is_unsure(self, X: npt.ArrayLike) -> BoolArray:
         """Which rows are far from everything, or nearest to a rejected category. (n, d) -> (n,)."""
-        return self._unsure(self._compared(self._read_features(X))).numpy()
+        return self._unsure(self._compared(X)).numpy()
 
     def row_keys(self, X: npt.ArrayLike) -> list[str]:
         """A digest of the content of each row: how `support_` names rows. (n, d) -> n."""
-        return [str(key) for key in _digests(self._read_features(X))]
+        return [str(key) for key in digests(self._read_features(X))]
 
     def _probs(self, h: Tensor) -> Tensor:
-        if len(self._support) == 0:
+        support = self._kept.support
+        if len(support) == 0:
             return h.new_empty(len(h), 0)
-        return torch.cat([self._support.log_probs(part, tau=self.tau).exp() for part in _parts(h)])
+        return torch.cat([support.log_probs(part, tau=self.tau).exp() for part in torch.split(h, ROWS_AT_A_TIME)])
 
     def _predict_ids(self, h: Tensor) -> Tensor:
-        if len(self._support) == 0:
+        support = self._kept.support
+        if len(support) == 0:
             return torch.full((len(h),), UNLABELED)
-        columns = torch.cat([self._support.log_probs(part, tau=self.tau).exp().argmax(dim=1) for part in _parts(h)])
-        return self._support.category_ids[columns]
+        parts = [support.log_probs(part, tau=self.tau).exp().argmax(dim=1) for part in torch.split(h, ROWS_AT_A_TIME)]
+        return support.category_ids[torch.cat(parts)]
 
     def _assign(self, h: Tensor) -> Tensor:
         return self._predict_ids(h).masked_fill(self._unsure(h), UNLABELED)
 
     def _unsure(self, h: Tensor) -> Tensor:
-        if self.unsure is None or len(self._support) == 0:
+        kept = self._kept.entries
+        if self.unsure is None or len(self._kept.support) == 0:
             return torch.zeros(len(h), dtype=torch.bool)
         rejected = torch.tensor(self.ledger_.live("rejected"), dtype=torch.int64)
-        nearest = match_known(h, self._kept.content, self._kept.categories, n_closest=self.n_closest)
+        nearest = match_known(h, kept.content, kept.categories, n_closest=self.n_closest)
         is_far = nearest.similarity < (-torch.inf if self.unsure_threshold_ is None else self.unsure_threshold_)
         return is_far | torch.isin(nearest.category, rejected)
 
@@ -476,8 +353,7 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         check_is_fitted(self)
         category_id = self.ledger_.find(category).id
         self.ledger_.rename(category_id, name)
-        self._kept.is_pseudo = self._kept.is_pseudo & (self._kept.categories != category_id)
-        self._refresh_support()
+        self._kept.confirm(category_id)
         return self
 
     def merge(self, into: Label, others: Label | Sequence[Label]) -> Self:
@@ -491,8 +367,7 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
             )
         for other in gone:
             self.ledger_.merge(target.id, other.id)
-        self._join(target.id, [other.id for other in gone])
-        self._refresh_support()
+        self._kept.join(target.id, [other.id for other in gone])
         return self
 
     def split(self, category: Label, X: npt.ArrayLike, *, name: Label | None = None) -> Label:
@@ -503,10 +378,9 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         check_is_fitted(self)
         category_id = self.ledger_.find(category).id
         features = self._read_features(X)
-        keys, first_rows = np.unique(_digests(features), return_index=True)
+        keys, first_rows = np.unique(digests(features), return_index=True)
         taken = set(keys.tolist())
-        kept = zip(self._kept.image_ids, self._kept.categories.tolist(), strict=True)
-        held = [key for key, kept_id in kept if kept_id == category_id]
+        held = self._kept.keys_of(category_id)
         if taken.issuperset(held):
             raise DiscovererError(
                 f"splitting must leave some of the {len(held)} rows kept of {category!r} in it, got all of them; "
@@ -515,8 +389,8 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         if name is not None and name in self.ledger_:
             raise DiscovererError(f"the name {name!r} is or was that of another category; choose a new one")
         new_id = self.ledger_.open(name)
-        h = self._compared(features[first_rows])
-        self._remember(h, torch.full((len(h),), new_id), keys.tolist())
+        h = self._space.compare(features[first_rows])
+        self._kept.remember(h, torch.full((len(h),), new_id), keys.tolist())
         self._row_ids = np.where(np.isin(self._row_keys, keys), new_id, self._row_ids)
         return self.ledger_.categories[new_id].label
 
@@ -527,19 +401,8 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         """
         check_is_fitted(self)
         self.ledger_.reject(self.ledger_.find(category).id)
-        self._kept.remove(self.ledger_.live("rejected")[:-MAX_REJECTED])
-        self._refresh_support()
+        self._kept.forget(self.ledger_.live("rejected")[:-MAX_REJECTED])
         return self
-
-    def _join(self, into: int, others: list[int]) -> None:
-        """Gives what is kept of others to a category, the most typical of each in turn, so that S has some of all."""
-        kept, is_known = self._kept, self.ledger_.categories[into].status == "known"
-        ids = torch.tensor([into, *others])
-        rows = torch.cat([(kept.categories == category_id).nonzero()[:, 0] for category_id in ids])
-        rows = rows[rank_within_group(kept.categories[rows]).argsort(stable=True)]
-        h, keys = kept.content[rows], [kept.image_ids[row] for row in rows.tolist()]
-        kept.remove(ids.tolist())
-        kept.add(h, torch.full((len(h),), into), keys, pseudo_labeled=not is_known)
 
     # What there is ---------------------------------------------------------------------------------------------------
 
@@ -547,7 +410,7 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
     def category_ids_(self) -> IntArray:
         """Ids of the categories, rising. (c,)."""
         check_is_fitted(self)
-        return np.asarray(self._support.category_ids.numpy(), dtype=np.int64)
+        return np.asarray(self._kept.support.category_ids.numpy(), dtype=np.int64)
 
     @property
     def categories_(self) -> npt.NDArray[Any]:
@@ -581,16 +444,17 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
     def support_(self) -> Support:
         """What the classifier compares with."""
         check_is_fitted(self)
+        support = self._kept.support
         return Support(
-            features=self._support.features.numpy(),
-            categories=self.ledger_.labels(self._support.categories.tolist()),
-            keys=self._support.image_ids,
-            is_pseudo=self._support.is_pseudo.numpy(),
+            features=support.features.numpy(),
+            categories=self.ledger_.labels(support.categories.tolist()),
+            keys=support.image_ids,
+            is_pseudo=support.is_pseudo.numpy(),
         )
 
     @property
     def _n_features_out(self) -> int:
-        return len(self._support)
+        return len(self._kept.support)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_row_ids")
@@ -606,15 +470,15 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
     def state_dict(self) -> tuple[dict[str, Tensor], dict[str, str]]:
         """All of it as tensors and JSON texts, as `safetensors.torch.save_file(tensors, path, metadata)` takes them."""
         check_is_fitted(self)
-        kept_tensors, kept_metadata = self._kept.state_dict()
+        kept_tensors, kept_metadata = self._kept.entries.state_dict()
         keys = np.char.encode(self._row_keys, "ascii")
         tensors = {f"kept.{name}": tensor for name, tensor in kept_tensors.items()}
-        tensors |= {"mean": self._mean, "row_ids": torch.from_numpy(self._row_ids)}
+        tensors |= {"mean": self._space.mean, "row_ids": torch.from_numpy(self._row_ids)}
         tensors["row_keys"] = torch.tensor(np.frombuffer(b"".join(keys.tolist()), dtype=np.uint8)).reshape(
             len(keys), -1
         )
-        if self._components is not None:
-            tensors["components"] = self._components.contiguous()
+        if self._space.components is not None:
+            tensors["components"] = self._space.components.contiguous()
         metadata = {f"kept.{name}": text for name, text in kept_metadata.items()}
         metadata |= {
             "version": json.dumps(STATE_VERSION),
@@ -645,8 +509,9 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
             ]
             for name, value in json.loads(metadata["fitted"]).items():
                 setattr(model, name, value)
-            model._kept = SupportSet.from_state_dict(_part(tensors, "kept."), _part(metadata, "kept."))
-            model._mean, model._components = tensors["mean"], tensors.get("components")
+            kept = SupportSet.from_state_dict(_part(tensors, "kept."), _part(metadata, "kept."))
+            model._kept = KeptRows(model.ledger_, kept, n_support=model.n_support)
+            model._space = Space(tensors["mean"], tensors.get("components"))
             model._row_ids = tensors["row_ids"].numpy()
             model._row_keys = np.array(
                 [bytes(key.tolist()).decode("ascii") for key in tensors["row_keys"]], dtype=np.str_
@@ -657,7 +522,6 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
             ) from None
         if "feature_names_in" in metadata:
             model.feature_names_in_ = np.array(json.loads(metadata["feature_names_in"]), dtype=object)
-        model._refresh_support()
         return model
 
     # Reading what comes in -------------------------------------------------------------------------------------------
@@ -680,115 +544,21 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
             features, values = validate_data(self, X, y, dtype=dtypes, reset=first)
         if first:
             self._dtype_name: str = features.dtype.name
-            self.ledger_ = self._new_ledger(values)
+            self.ledger_ = ledger_for(values, unlabeled=self.unlabeled, first_novel=self.first_novel)
         return features, self.ledger_.read(values)
-
-    def _new_ledger(self, y: npt.NDArray[Any]) -> CategoryLedger:
-        """An empty ledger for labels like these."""
-        mark, values = self.unlabeled, y.tolist()
-        has_values = any(value is not None for value in values)
-        kind = label_kind(values) if has_values or mark == "auto" or isinstance(mark, int) else "text"
-        if kind == "text":
-            return CategoryLedger(
-                kind=kind,
-                unlabeled=mark if isinstance(mark, str) and mark != "auto" else "",
-                first_novel=1 if self.first_novel == "auto" else self.first_novel,
-            )
-        if mark == "auto":
-            mark = UNLABELED
-            if set(values) == {-1, 1}:
-                warnings.warn(
-                    "labels are −1 and 1 only and are taken for two categories; set unlabeled=-1 if −1 means unlabeled",
-                    stacklevel=4,
-                )
-                mark = -2
-        if isinstance(mark, str):
-            raise DiscovererError(f"labels are numbers, so unlabeled must be one, got {mark!r}; set it to -1")
-        first_novel = self.first_novel
-        if first_novel == "auto":
-            largest = max((value for value in values if value is not None), default=0)
-            first_novel = 10 ** max(3, len(str(int(max(largest, 0)))) + 1)
-        return CategoryLedger(kind=kind, unlabeled=mark, first_novel=first_novel)
 
     def _read_features(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         check_is_fitted(self)
         return validate_data(self, X, dtype=self._dtype, reset=False)  # type: ignore[no-any-return]
 
-    def _compared(self, X: npt.NDArray[Any]) -> Tensor:
+    def _compared(self, X: npt.ArrayLike) -> Tensor:
         """Features as they are compared: centered, reduced, of length 1. (n, d) -> (n, c)."""
-        parts = []
-        for start in range(0, len(X), _ROWS_AT_A_TIME):
-            centered = torch.tensor(X[start : start + _ROWS_AT_A_TIME]) - self._mean
-            parts.append(normalize(centered if self._components is None else centered @ self._components.T, dim=1))
-        return torch.cat(parts)
+        features = self._read_features(X)
+        return self._space.compare(features)
 
-    def _check_allowed(self, y: npt.ArrayLike | None, classes: npt.ArrayLike | None) -> None:
-        if classes is None or y is None:
-            return
-        names = self.ledger_.id_of_name if self.__sklearn_is_fitted__() else {}
-        allowed = {*np.asarray(classes).tolist(), *names, None, UNLABELED, "", str(UNLABELED), self.unlabeled}
-        strange = [value for value in np.asarray(y).ravel().tolist() if value not in allowed]
-        if strange:
-            raise DiscovererError(f"labels must be among classes, got {strange[0]!r}; correct it, or add it to classes")
-
-    def _check_parameters(self) -> None:
-        auto_or = "a whole number of 1 or more, or 'auto'"
-        checks: list[tuple[str, bool, str]] = [
-            ("n_neighbors", self.n_neighbors == "auto" or _is_count(self.n_neighbors), auto_or),
-            ("margin", self.margin == "auto" or _is_number(self.margin), "a number or 'auto'"),
-            ("n_support", _is_count(self.n_support), "a whole number of 1 or more"),
-            ("tau", _is_number(self.tau) and self.tau > 0, "a number above 0"),
-            ("max_iou", _is_number(self.max_iou) and 0 <= self.max_iou <= 1, "a number from 0 to 1"),
-            ("n_closest", _is_count(self.n_closest), "a whole number of 1 or more"),
-            (
-                "n_components",
-                self.n_components is None or _is_count(self.n_components),
-                auto_or.replace("'auto'", "None"),
-            ),
-            ("unsure", self.unsure in (None, "auto") or _is_number(self.unsure), "a number, 'auto' or None"),
-            ("n_kept", _is_count(self.n_kept) and self.n_kept >= 2, "a whole number of 2 or more"),
-            ("unlabeled", isinstance(self.unlabeled, int | str), "a whole number, a text or 'auto'"),
-            ("first_novel", self.first_novel == "auto" or _is_count(self.first_novel), auto_or),
-        ]
-        for name, is_right, wanted in checks:
-            if not is_right:
-                raise DiscovererError(f"{name} must be {wanted}, got {getattr(self, name)!r}; change it")
-
-
-_FITTED_NUMBERS = (
-    *("n_features_in_", "n_neighbors_", "margin_", "unsure_threshold_"),
-    *("_dtype_name", "_n_batches", "_n_calibrated"),
-)
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= 1
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and bool(np.isfinite(value))
-
-
-def _digests(features: npt.NDArray[Any]) -> npt.NDArray[np.str_]:
-    """A digest of the content of each row. (n, d) -> (n,)."""
-    rows = (row + 0.0 for row in features)  # −0 is 0
-    return np.array([hashlib.blake2b(row.tobytes(), digest_size=16).hexdigest() for row in rows])
-
-
-def _rising(labels: set[Label]) -> list[Label]:
-    return sorted(labels, key=lambda label: label)  # all numbers or all texts
-
-
-def _one_label_each(labels: Sequence[Label | None], groups: IntArray, n_groups: int) -> list[Label | None]:
-    """For rows that are one and the same their most frequent label, of equals the first in order; None if none has."""
-    votes: list[Counter[Label]] = [Counter() for _ in range(n_groups)]
-    for label, group in zip(labels, groups.tolist(), strict=True):
-        if label is not None:
-            votes[group][label] += 1
-    return [
-        max(_rising({*vote}), key=lambda label, vote=vote: vote[label]) if vote else None  # type: ignore[misc]
-        for vote in votes
-    ]
+    def _check_labels(self, y: npt.ArrayLike | None, classes: npt.ArrayLike | None) -> None:
+        known = self.ledger_.id_of_name if self.__sklearn_is_fitted__() else ()
+        check_labels(y, classes, known=known, unlabeled=self.unlabeled)
 
 
 def _with_enough_rows(h: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
@@ -796,10 +566,6 @@ def _with_enough_rows(h: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
     _, rows = distinct(ids)
     enough = torch.bincount(rows)[rows] >= MIN_LABELED
     return h[enough], ids[enough]
-
-
-def _parts(h: Tensor) -> tuple[Tensor, ...]:
-    return torch.split(h, _ROWS_AT_A_TIME)
 
 
 T = TypeVar("T")

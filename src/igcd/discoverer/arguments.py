@@ -1,0 +1,85 @@
+"""What a `CategoryDiscoverer` accepts: its parameters, the labels it is given, and the ledger that fits them."""
+
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from igcd.memory.category_ledger import CategoryLedger, DiscovererError, Label, label_kind
+from igcd.types import UNLABELED
+
+_COUNT = "a whole number of 1 or more"
+
+
+def check_parameters(given: Mapping[str, Any]) -> None:
+    """Refuses the first parameter that makes no sense, and says what would."""
+    unsure, n_kept = given["unsure"], given["n_kept"]
+    checks: list[tuple[str, bool, str]] = [
+        ("n_neighbors", given["n_neighbors"] == "auto" or _is_count(given["n_neighbors"]), f"{_COUNT}, or 'auto'"),
+        ("margin", given["margin"] == "auto" or _is_number(given["margin"]), "a number or 'auto'"),
+        ("n_support", _is_count(given["n_support"]), _COUNT),
+        ("tau", _is_number(given["tau"]) and given["tau"] > 0, "a number above 0"),
+        ("max_iou", _is_number(given["max_iou"]) and 0 <= given["max_iou"] <= 1, "a number from 0 to 1"),
+        ("n_closest", _is_count(given["n_closest"]), _COUNT),
+        ("n_components", given["n_components"] is None or _is_count(given["n_components"]), f"{_COUNT}, or None"),
+        ("unsure", unsure in (None, "auto") or _is_number(unsure), "a number, 'auto' or None"),
+        ("n_kept", _is_count(n_kept) and n_kept >= 2, "a whole number of 2 or more"),
+        ("unlabeled", isinstance(given["unlabeled"], int | str), "a whole number, a text or 'auto'"),
+        ("first_novel", given["first_novel"] == "auto" or _is_count(given["first_novel"]), f"{_COUNT}, or 'auto'"),
+    ]
+    for name, is_right, wanted in checks:
+        if not is_right:
+            raise DiscovererError(f"{name} must be {wanted}, got {given[name]!r}; change it")
+
+
+def check_labels(
+    y: npt.ArrayLike | None, classes: npt.ArrayLike | None, *, known: Iterable[Label], unlabeled: int | str
+) -> None:
+    """Refuses labels that are not among the given classes, known names and marks for unlabeled rows."""
+    if classes is None or y is None:
+        return
+    allowed = {*np.asarray(classes).tolist(), *known, None, UNLABELED, "", str(UNLABELED), unlabeled}
+    strange = [value for value in np.asarray(y).ravel().tolist() if value not in allowed]
+    if strange:
+        raise DiscovererError(f"labels must be among classes, got {strange[0]!r}; correct it, or add it to classes")
+
+
+def ledger_for(y: npt.NDArray[Any], *, unlabeled: int | str, first_novel: int | str) -> CategoryLedger:
+    """An empty ledger for labels like these; `unlabeled` and `first_novel` as the discoverer has them.
+
+    >>> ledger_for(np.array([3, -1, 12]), unlabeled="auto", first_novel="auto").first_novel
+    1000
+    """
+    mark, values = unlabeled, y.tolist()
+    has_values = any(value is not None for value in values)
+    kind = label_kind(values) if has_values or mark == "auto" or isinstance(mark, int) else "text"
+    if kind == "text":
+        return CategoryLedger(
+            kind=kind,
+            unlabeled=mark if isinstance(mark, str) and mark != "auto" else "",
+            first_novel=1 if first_novel == "auto" else int(first_novel),
+        )
+    if mark == "auto":
+        mark = UNLABELED
+        if set(values) == {-1, 1}:
+            warnings.warn(
+                "labels are −1 and 1 only and are taken for two categories; set unlabeled=-1 if −1 means unlabeled",
+                stacklevel=4,
+            )
+            mark = -2
+    if isinstance(mark, str):
+        raise DiscovererError(f"labels are numbers, so unlabeled must be one, got {mark!r}; set it to -1")
+    if first_novel == "auto":
+        largest = max((value for value in values if value is not None), default=0)
+        first_novel = 10 ** max(3, len(str(int(max(largest, 0)))) + 1)
+    return CategoryLedger(kind=kind, unlabeled=mark, first_novel=int(first_novel))
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= 1
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and bool(np.isfinite(value))
