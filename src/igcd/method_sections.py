@@ -71,7 +71,7 @@ class SnnDensitySection(MethodSection):
     known: Literal["rule", "none"] = "rule"
     n_support: int = Field(default=5, ge=1)
     n_replay: int = Field(default=3, ge=1)
-    support_selection: Literal["density", "random"] = "density"
+    support_selection: Literal["density", "herding", "random"] = "density"
     replay_selection: Literal["density", "herding", "none"] = "density"
     supervise_replay: bool = True
     n_learned: int = Field(default=0, ge=0)

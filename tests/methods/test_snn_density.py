@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from lightning_fabric import Fabric
+from torch.nn.functional import normalize
 
 from igcd.errors import IgcdError
 from igcd.methods.method import Surroundings
@@ -26,6 +27,7 @@ VARIANTS = {
     "means": {"features": "dual", "frozen_support": "means", "novel_support": "claimed"},
     "auto": {"features": "dual", "selection": DensitySelection(K="auto", margin="auto")},
     "random support": {"support_selection": "random"},
+    "herded support": {"support_selection": "herding", "features": "dual", "novel_support": "claimed"},
     "herding": {"replay_selection": "herding"},
     "no replay": {"replay_selection": "none"},
     "replay without labels": {"supervise_replay": False},
@@ -137,6 +139,23 @@ def test_the_state_can_be_taken_up_again(encoder, stages):
     again.load_state_dict(*method.state_dict())
     assert torch.equal(method.predict(truth.test_images).cluster, again.predict(truth.test_images).cluster)
     assert again.discoveries() == method.discoveries() and again.kept() == method.kept()
+
+
+def test_a_herded_support_has_the_mean_of_its_category(encoder, stages):
+    """Nothing trained: the mean of three herded images lies closer to that of all than the peak and its nearest do."""
+    (stage, _), *_ = stages("mi")
+    h = make_method(encoder)._frozen(encoder.plain_views(stage.labeled))
+    distances = {}
+    for way in ("herding", "density"):
+        method = make_method(encoder, features="frozen", n_support=3, support_selection=way)
+        method.learn(stage)
+        cluster_of, support = method.clusters_of_categories(), method._support
+        means = {c: normalize(method._projection(h)[stage.labels == c].mean(0), dim=0) for c in cluster_of}
+        distances[way] = sum(
+            float((normalize(support.features[support.categories == cluster].mean(0), dim=0) - means[c]).norm())
+            for c, cluster in cluster_of.items()
+        )
+    assert distances["herding"] < distances["density"]
 
 
 def test_the_seed_decides(encoder, stages):

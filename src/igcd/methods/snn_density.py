@@ -116,7 +116,7 @@ class SnnDensity:
         selection: DensitySelection = DensitySelection(),  # noqa: B008 - frozen
         n_support: int = 5,
         n_replay: int = 3,
-        support_selection: Literal["density", "random"] = "density",
+        support_selection: Literal["density", "herding", "random"] = "density",
         replay_selection: Literal["density", "herding", "none"] = "density",
         supervise_replay: bool = True,
         n_learned: int = 0,
@@ -305,12 +305,17 @@ class SnnDensity:
 
         The others keep the images they have in S; the fewer ones in R would be a poorer choice.
         """
-        select: Select = partial(select_by_density, n_neighbors=self._granularity.K)
-        if self._support_selection == "random":
-            select = partial(select_at_random, generator=self._generator)
-        idx, clusters = self._select(labeled, self._support.n_per_category, select)
+        idx, clusters = self._select(labeled, self._support.n_per_category, self._select_by(self._support_selection))
         self._support_images.remove(set(clusters.tolist()))
         self._support_images.add(labeled.images, idx, clusters, pseudo_labeled=False)
+
+    def _select_by(self, way: Literal["density", "herding", "random"]) -> Select:
+        """How the images of a category are chosen for S or R: around its peak, around its mean, or any."""
+        if way == "herding":
+            return herding
+        if way == "random":
+            return partial(select_at_random, generator=self._generator)
+        return partial(select_by_density, n_neighbors=self._granularity.K)
 
     def _select(self, labeled: LabeledViews, n: int, select: Select) -> tuple[IntArray, Tensor]:
         """Up to n images of each category labeled now, best first: positions and clusters."""
@@ -361,7 +366,7 @@ class SnnDensity:
         compared = self._compared(unlabeled)
         claimed_by, _ = self._support.predict(compared, tau=self._objective.tau)
         rows = torch.isin(claimed_by, torch.tensor(sorted(novel.nearest_known), dtype=torch.int64)).nonzero()[:, 0]
-        select: Select = partial(select_by_density, n_neighbors=self._granularity.K)
+        select = self._select_by("herding" if self._support_selection == "herding" else "density")
         self._note_means(unlabeled, rows, claimed_by[rows])
         chosen = select_per_category(compared[rows], claimed_by[rows], self._support.n_per_category, select=select)
         rows = rows[chosen]
@@ -383,9 +388,7 @@ class SnnDensity:
         self._support_labeled(labeled)
         if self._replay_selection == "none":
             return
-        select: Select = partial(select_by_density, n_neighbors=self._granularity.K)
-        if self._replay_selection == "herding":
-            select = herding
+        select = self._select_by(self._replay_selection)
         idx, clusters = self._select(labeled, self._replay.entries.n_per_category, select)
         self._replay.add(labeled.images, idx, clusters, pseudo_labeled=False)
         self._replay.add(stage.unlabeled, novel.idx, novel.clusters, pseudo_labeled=True)
