@@ -155,6 +155,25 @@ def test_calibrated_margin_finds_novel_clusters_where_a_fixed_one_fails():
     assert calibrate_margin(labeled, order[labels] * 3, n_neighbors=4) == pytest.approx(margin)  # names do not matter
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_calibrated_margin_is_not_too_careful_where_categories_overlap(seed):
+    """Known categories of 20 labeled images and 6 more, ten novel ones of 30. With half of the images and all of
+    `n_closest` the margin let 0, 4 and 0 peaks through."""
+    generator, scales = torch.Generator().manual_seed(seed), torch.arange(1, 129).float().rsqrt()
+    centers = 0.5 * torch.randn(40, 1, 128, generator=generator) * scales
+    images = centers + torch.randn(40, 36, 128, generator=generator) * scales
+    labeled, labels = images[:30, :20].flatten(0, 1), torch.arange(30).repeat_interleave(20)
+    unlabeled = torch.cat([images[:30, 20:26].flatten(0, 1), images[30:, :30].flatten(0, 1)])
+    projection = fit_projection(labeled)
+    labeled, unlabeled = projection(labeled), projection(unlabeled)
+    found = find_density_peaks(neighbor_graph(unlabeled, 6), n_neighbors=3, n_overlap_neighbors=6)
+    match = match_known(unlabeled[found.idx], labeled, labels)
+    margin = calibrate_margin(labeled, labels, n_neighbors=3)
+    opens = found.idx[is_novel(found.density[found.idx], match.similarity, margin=margin)]
+    assert len({int(row - 180) // 30 for row in opens if row >= 180}) >= 6  # different novel categories
+    assert (opens < 180).sum() <= 4  # of peaks of known ones
+
+
 def test_a_margin_cannot_be_calibrated_with_one_category():
     with pytest.raises(IgcdError, match="and 0; give more labeled images"):
         calibrate_margin(torch.randn(30, 4), torch.zeros(30, dtype=torch.int64), n_neighbors=4)

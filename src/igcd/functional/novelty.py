@@ -126,9 +126,11 @@ def calibrate_margin(
 
     Every second image of each category plays the unlabeled, the others the labeled, and the other way round. Peaks of
     the one are matched with the other, once as they are and once with their own category hidden, and `choose_margin`
-    tells the two apart. Half the images need half of K. The right margin moves with K and with the images per category.
+    tells the two apart. Half the images need half of K, and half of `n_closest`: five of ten images are less similar
+    than five of twenty, and known categories would look stranger than they are. The right margin moves with K and with
+    the images per category.
     """
-    n_neighbors = max(1, n_neighbors // 2)
+    n_neighbors, n_closest = max(1, n_neighbors // 2), max(1, n_closest // 2)
     half = rank_within_group(categories) % 2
     excess_known: list[Tensor] = []
     excess_hidden: list[Tensor] = []
