@@ -127,21 +127,6 @@ def test_margin_equals_slow_twin(seed):
     assert choose_margin(known, hidden) == pytest.approx(slow_margin(known.tolist(), hidden.tolist()))
 
 
-def test_of_few_images_the_same_share_counts():
-    """The two closest of five, as the five closest of twenty would; one with twenty or more is left as it is."""
-    peak = torch.tensor([[1.0, 0.0]])
-    angles = torch.tensor([0.1, 0.2, 0.3, 0.4, 0.5])
-    few = torch.stack([angles.cos(), angles.sin()], dim=1)
-    categories = torch.zeros(5, dtype=torch.int64)
-    two, five = float(angles[:2].cos().mean()), float(angles.cos().mean())
-    assert float(match_known(peak, few, categories, out_of=20).similarity) == pytest.approx(two)
-    assert float(match_known(peak, few, categories, out_of=5).similarity) == pytest.approx(five)
-    assert float(match_known(peak, few, categories).similarity) == pytest.approx(five)
-    many, of_many = few.repeat(4, 1), categories.repeat(4)
-    expected = match_known(peak, many, of_many).similarity
-    assert torch.equal(match_known(peak, many, of_many, out_of=20).similarity, expected)
-
-
 def test_margin_lies_in_the_gap():
     known, hidden = torch.tensor([0.1, 0.0, -0.2]), torch.tensor([0.5, 0.3])
     assert choose_margin(known, hidden) == pytest.approx(0.2)

@@ -1,7 +1,6 @@
 """Is a density peak of the unlabeled images a known category or a novel one? The paper leaves the rule open."""
 
 from dataclasses import dataclass
-from math import ceil
 
 import torch
 from scipy.linalg import eigh
@@ -67,20 +66,13 @@ def fit_projection(features: Tensor, *, n_components: int = 128) -> Projection:
 
 
 def match_known(
-    peak_features: Tensor,
-    features: Tensor,
-    categories: Tensor,
-    *,
-    n_closest: int = 5,
-    out_of: float = 0.0,
-    hidden: Tensor | None = None,
+    peak_features: Tensor, features: Tensor, categories: Tensor, *, n_closest: int = 5, hidden: Tensor | None = None
 ) -> KnownMatch:
     """For each peak the labeled category whose closest images are most similar to it. (p, d), (n, d), (n,).
 
     Similarity to a category is the mean cosine to its `n_closest` most similar labeled images, or to all of them where
-    it has fewer. Of a category with fewer images than `out_of` the same share counts, rounded up: the two closest of
-    five kept ones are about as similar as the five closest of twenty. Of equal categories the lower id is taken.
-    `hidden` (p,) names for each peak a category to be treated as if it were not known.
+    it has fewer. Of equal categories the lower id is taken. `hidden` (p,) names for each peak a category to be treated
+    as if it were not known.
     """
     if len(features) == 0:
         raise IgcdError("matching with known categories needs at least one labeled image, got none; give some")
@@ -90,8 +82,7 @@ def match_known(
     best = torch.full_like(unit_peaks[:, 0], -torch.inf)
     best_category = ids.new_zeros(len(peak_features))
     for category, images in zip(ids, by_category, strict=True):
-        n_counted = ceil(n_closest * min(1.0, len(images) / out_of)) if out_of else n_closest
-        similarity = (unit_peaks @ images.T).topk(min(n_counted, len(images)), dim=1).values.mean(dim=1)
+        similarity = (unit_peaks @ images.T).topk(min(n_closest, len(images)), dim=1).values.mean(dim=1)
         if hidden is not None:
             similarity = similarity.masked_fill(hidden == category, -torch.inf)
         better = similarity > best

@@ -22,7 +22,7 @@ from igcd.encoders.trunk_cache import TrunkViews
 from igcd.errors import IgcdError
 from igcd.functional import losses
 from igcd.functional.density import choose_n_neighbors, find_density_peaks, peak_members
-from igcd.functional.grouping import distinct, rank_within_group
+from igcd.functional.grouping import rank_within_group
 from igcd.functional.herding import herding
 from igcd.functional.neighbors import neighbor_graph
 from igcd.functional.novelty import Projection, calibrate_margin, fit_projection, is_novel, match_known
@@ -91,8 +91,6 @@ class Granularity:
     K: int
     K_d: int
     margin: float
-    n_images: float = 0.0
-    """Labeled images of a category, on average, by which the margin was told; 0 where it was given."""
 
 
 @dataclass(frozen=True)
@@ -288,15 +286,13 @@ class SnnDensity:
         selection, clusters = self._selection, labeled.clusters[labeled.is_of_stage]
         h = self._peak_space(labeled.views)[labeled.is_of_stage]
         k, k_d, margin = selection.K, selection.K_d, selection.margin
-        n_images = 0.0
         if k == "auto":
             graph = neighbor_graph(h, min(2 * MAX_K, len(h) - 1))
             k = choose_n_neighbors(graph, clusters, count="total", max_iou=selection.T)
             k_d = 2 * k
         if margin == "auto":
             margin = calibrate_margin(h, clusters, n_neighbors=k, n_closest=selection.n_closest, max_iou=selection.T)
-            n_images = len(clusters) / len(distinct(clusters)[0])
-        self._told = Granularity(k, k_d, margin, n_images)
+        self._told = Granularity(k, k_d, margin)
 
     @property
     def _granularity(self) -> Granularity:
@@ -349,9 +345,7 @@ class SnnDensity:
             max_iou=selection.T,
         )
         peaks = found.idx[found.idx < len(h)]
-        nearest = match_known(
-            h[peaks], known_h, known_clusters, n_closest=selection.n_closest, out_of=granularity.n_images
-        )
+        nearest = match_known(h[peaks], known_h, known_clusters, n_closest=selection.n_closest)
         opens = torch.ones(len(peaks), dtype=torch.bool)
         if selection.known == "rule":
             opens = is_novel(found.density[peaks], nearest.similarity, margin=granularity.margin)
