@@ -436,6 +436,16 @@ def test_the_threshold_leaves_one_in_fifty_labeled_rows_out(digits):
     assert np.mean(np.array(alone) < model.unsure_threshold_ - 1e-9) == pytest.approx(0.02, abs=1 / len(h))
 
 
+def test_few_labeled_rows_do_not_open_many_categories():
+    """A fifth of six digits is labeled. A margin less careful opened 6 to 21 categories where four are new."""
+    X, truth = load_digits(return_X_y=True)
+    for seed, known in ((1, [4, 5, 6, 7, 8, 9]), (2, [4, 5, 6, 7, 8, 9])):
+        order = np.random.default_rng(seed).permutation(len(X))
+        is_labeled = np.isin(truth[order], known) & (np.arange(len(X)) % 5 == 0)
+        model = CategoryDiscoverer().fit(X[order], np.where(is_labeled, truth[order], -1))
+        assert 4 <= model.n_novel_ <= 9
+
+
 def test_what_no_category_explains_is_unsure_more_often(digits):
     X, _, truth, test_X, test_truth = digits
     model = CategoryDiscoverer().fit(X[truth < 6], truth[truth < 6])

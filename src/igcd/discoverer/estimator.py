@@ -248,6 +248,7 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
             graph = neighbor_graph(h, min(2 * MAX_K, len(h) - 1))
             self.n_neighbors_ = choose_n_neighbors(graph, ids, count="total", max_iou=self.max_iou)
         if self.margin == "auto":
+            # With all of n_closest: careful, for people label few of their many rows.
             # Where the few rows have no peak to learn from, what held before holds on.
             with suppress(IgcdError):
                 margin = calibrate_margin(

@@ -109,7 +109,7 @@ def count_by_density(
     n_novel = len(found.idx)
     if len(labels):
         if margin is None:
-            margin = calibrate_margin(known, labels, n_neighbors=k, n_closest=n_closest, max_iou=max_iou)
+            margin = calibrate_margin(known, labels, n_neighbors=k, n_closest=max(1, n_closest // 2), max_iou=max_iou)
         nearest = match_known(unknown[found.idx], known, labels, n_closest=n_closest)
         n_novel = int(is_novel(found.density[found.idx], nearest.similarity, margin=margin).sum())
         details["margin"] = margin

@@ -120,17 +120,18 @@ def choose_margin(excess_known: Tensor, excess_hidden: Tensor) -> float:
 
 
 def calibrate_margin(
-    features: Tensor, categories: Tensor, *, n_neighbors: int, n_closest: int = 5, max_iou: float = 0.6
+    features: Tensor, categories: Tensor, *, n_neighbors: int, n_closest: int = 2, max_iou: float = 0.6
 ) -> float:
     """The margin that labeled images themselves ask for, by hiding their categories. (n, d) projected, (n,).
 
     Every second image of each category plays the unlabeled, the others the labeled, and the other way round. Peaks of
     the one are matched with the other, once as they are and once with their own category hidden, and `choose_margin`
-    tells the two apart. Half the images need half of K, and half of `n_closest`: five of ten images are less similar
-    than five of twenty, and known categories would look stranger than they are. The right margin moves with K and with
-    the images per category.
+    tells the two apart. Half the images need half of K, and half of the `n_closest` that peaks will be matched with:
+    five of ten images are less similar than five of twenty, so with all five known categories look stranger than they
+    are, and the margin comes out careful. That suits where unlabeled images outnumber the labeled ones by far and are
+    denser for it. The right margin moves with K and with the images per category.
     """
-    n_neighbors, n_closest = max(1, n_neighbors // 2), max(1, n_closest // 2)
+    n_neighbors = max(1, n_neighbors // 2)
     half = rank_within_group(categories) % 2
     excess_known: list[Tensor] = []
     excess_hidden: list[Tensor] = []

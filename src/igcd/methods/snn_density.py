@@ -291,7 +291,8 @@ class SnnDensity:
             k = choose_n_neighbors(graph, clusters, count="total", max_iou=selection.T)
             k_d = 2 * k
         if margin == "auto":
-            margin = calibrate_margin(h, clusters, n_neighbors=k, n_closest=selection.n_closest, max_iou=selection.T)
+            n_closest = max(1, selection.n_closest // 2)  # of half the images
+            margin = calibrate_margin(h, clusters, n_neighbors=k, n_closest=n_closest, max_iou=selection.T)
         self._told = Granularity(k, k_d, margin)
 
     @property
