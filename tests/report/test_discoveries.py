@@ -22,7 +22,7 @@ def test_the_gallery_of_a_stage(make_run):
     assert (gallery.stage, gallery.n_found, gallery.n_new, gallery.missed) == (1, 1, 2, ("moth",))
     (found,) = gallery.shown
     assert (found.cluster, found.purity, found.verdict) == (7, 80.0, "new")
-    assert found.peak.alt == "density peak of category 7" and found.peak.uri
+    assert found.peak.alt == "most typical of category 7" and found.peak.uri
     assert (found.nearest.name, len(found.nearest.examples)) == ("owl", 1)
 
 

@@ -148,7 +148,7 @@ def test_a_missing_picture_is_a_blank_with_its_name(make_run):
     page = page_of(folder)
     blanks = [attributes for tag, attributes in page.elements if attributes.get("class") == "blank"]
     named = [blank["aria-label"] for blank in blanks if "aria-label" in blank]
-    assert named == ["density peak of category 7 (picture missing)"]
+    assert named == ["most typical of category 7 (picture missing)"]
     assert all(blank.get("aria-hidden") == "true" for blank in blanks if "aria-label" not in blank)
 
 

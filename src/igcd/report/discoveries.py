@@ -107,7 +107,7 @@ def _found(run: Run, record: StageRecord, discovery: DiscoveryRecord, verdict: V
         thumbnail(
             run.folder,
             path,
-            f"density peak of category {discovery.cluster}" if number == 0 else f"in category {discovery.cluster}",
+            f"most typical of category {discovery.cluster}" if number == 0 else f"in category {discovery.cluster}",
         )
         for number, path in enumerate(discovery.images[:N_IMAGES])
     ]

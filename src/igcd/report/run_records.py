@@ -98,7 +98,7 @@ class DiscoveryRecord(Record):
     size: int
     category: str | None
     purity: float | None
-    images: tuple[str, ...]  # paths below the run's folder, the density peak first
+    images: tuple[str, ...]  # paths below the run's folder, the most typical first
 
 
 class StageRecord(Record):
