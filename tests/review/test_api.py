@@ -2,14 +2,19 @@
 
 import io
 import re
+import tomllib
+from pathlib import Path
 
 import pytest
 
 pytest.importorskip("fastapi", reason="the review page needs the extra `review`")
 pytest.importorskip("httpx", reason="the routes are tested with httpx")
 
+from fastapi import Request
 from fastapi.testclient import TestClient
+from packaging.requirements import Requirement
 from PIL import Image
+from starlette.datastructures import URL
 from workspace.sample_catalog import sample_workspace
 
 from igcd.review.app import make_app
@@ -60,6 +65,8 @@ def seen(client, *category_ids):
 def test_the_start_link_is_exchanged_for_a_cookie(catalog):
     client = client_of(catalog, opened=False)
     assert client.get("/").status_code == 401
+    wrong = client.get("/", params={"token": "another"}, follow_redirects=False)
+    assert wrong.headers["location"] == "/" and "set-cookie" not in wrong.headers
     assert client.get("/", params={"token": "another"}).status_code == 401
     response = client.get("/", params={"token": "the token"}, follow_redirects=False)
     assert response.status_code == 303 and response.headers["location"] == "/"
@@ -94,6 +101,11 @@ def test_nothing_is_decided_without_the_cookie(catalog):
         {"Host": "evil.example:8765"},
         {"Host": "127.0.0.1.evil.example:8765"},
         {"Host": "user@127.0.0.1:8765"},
+        {"Host": "127.0.0.1:8765/x"},
+        {"Host": "127.0.0.1:8765?x"},
+        {"Host": "127.0.0.1:8765#x"},
+        {"Host": "127.0.0.1:"},
+        {"Host": "[127.0.0.1]x:8765"},
         {"Host": "192.168.0.7:8765"},
         {"Origin": "http://evil.example"},
         {"Origin": "http://127.0.0.1:9999"},
@@ -111,11 +123,30 @@ def test_other_web_sites_are_refused(client, headers):
     assert client.get("/api/revision").json() == before
 
 
+@pytest.mark.parametrize("path", [f"/api/{path}" for path in READING] + ["/api", "/nothing", "//api/overview"])
+def test_who_gets_in_is_decided_by_the_path_that_is_routed_by_alone(catalog, path, monkeypatch):
+    # Starlette before 1.0.1 put the Host header, which the sender chooses, before the path of `request.url`.
+    monkeypatch.setattr(Request, "url", property(lambda request: URL(f"http://{HOST}/x{request.scope['path']}")))
+    assert client_of(catalog, opened=False).get(f"http://{HOST}{path}").status_code == 401
+
+
+def test_the_extra_demands_a_starlette_that_cannot_be_misled_by_the_host_header():
+    root = Path(__file__).parents[2]
+    extra = tomllib.loads((root / "pyproject.toml").read_text())["project"]["optional-dependencies"]["review"]
+    (starlette,) = (demand for demand in map(Requirement, extra) if demand.name == "starlette")
+    assert not starlette.specifier.contains("1.0.0")
+    (pinned,) = re.findall(r"^starlette==(.+)$", (root / "constraints.txt").read_text(), re.MULTILINE)
+    assert starlette.specifier.contains(pinned)
+
+
 def test_a_link_from_elsewhere_still_opens_the_page_but_shows_nothing_without_its_token(catalog):
     headers = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
     client = client_of(catalog, opened=False)
     assert client.get("/", headers=headers).status_code == 401
-    assert client.get("/?token=the+token", headers=headers, follow_redirects=False).status_code == 303
+    # a redirect would come without the strict cookie, so that a page leads on
+    onward = client.get("/?token=the+token", headers=headers, follow_redirects=False)
+    assert onward.status_code == 200 and 'content="0; url=/"' in onward.text and "token" not in onward.text
+    assert client.get("/").status_code == 200
     framed = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors"}
     assert client.get("/", headers=framed).status_code == 403
 

@@ -57,7 +57,7 @@ def open_page(browser, serve):  # noqa: ARG001 - pages are closed before the ser
     """Opens the page in a browser of its own; at the end no page may have complained in its console."""
     contexts, complaints = [], []
 
-    def open_one(address, **options):
+    def open_one(address, *, wait_for=None, **options):
         context = browser.new_context(viewport={"width": 1280, "height": 800}, **options)
         contexts.append(context)
         page = context.new_page()
@@ -65,6 +65,8 @@ def open_page(browser, serve):  # noqa: ARG001 - pages are closed before the ser
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
         page.goto(address)
+        if wait_for is not None:
+            page.wait_for_url(wait_for)
         expect(page.locator("h1")).not_to_be_empty()
         return page
 
@@ -100,6 +102,17 @@ def test_name_with_the_mouse_goes_on_to_the_next_and_survives_a_reload(link, ope
     page.reload()
     expect(title(page)).to_have_text("Lepus/mountain hare")
     expect(page.locator("#tab-new .count")).to_have_text("1")
+
+
+def test_a_file_that_leads_to_the_link_opens_the_page_without_a_token_in_the_address_bar(link, open_page, tmp_path):
+    file = tmp_path / "open.html"
+    file.write_text(f'<meta http-equiv="refresh" content="0; url={link}">')
+    page = open_page(file.as_uri(), wait_for="http://**/")
+    expect(title(page)).to_have_text("new 2")
+    assert "token" not in page.url
+    page.goto(f"{link}-of-yesterday")
+    expect(title(page)).to_have_text("new 2")
+    assert "token" not in page.url
 
 
 def test_merge_reject_and_undo(link, open_page, catalog):

@@ -1,10 +1,14 @@
 """`igcd review` as a program: its link works, its warnings come, Ctrl+C ends it."""
 
+import json
+import os
 import re
 import signal
 import socket
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -26,15 +30,25 @@ def workspace(tmp_path):
     return tmp_path / "ws"
 
 
-def start(workspace, *options):
+def start(workspace, *options, browser=None):
     # Whoever runs the tests in the background has Ctrl-C ignored.
     heeds = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
     program = f"{heeds}; import typer; from igcd.cli.review import review; typer.run(review)"
     return subprocess.Popen(
-        [sys.executable, "-c", program, str(workspace), "--port", "0", "--no-browser", *options],
+        [
+            sys.executable,
+            "-c",
+            program,
+            str(workspace),
+            "--port",
+            "0",
+            *options,
+            *([] if browser else ["--no-browser"]),
+        ],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        env=os.environ | ({"BROWSER": f"{sys.executable} {browser} %s"} if browser else {}),
     )
 
 
@@ -51,6 +65,37 @@ def test_the_printed_link_opens_the_page_until_interrupted(workspace):
         server.send_signal(signal.SIGINT)
         out, err = server.communicate(timeout=20)
     assert server.returncode == 0 and out.endswith("closed\n") and err == ""
+
+
+BROWSER = """
+import json, os, pathlib, sys, urllib.parse
+path = pathlib.Path(urllib.parse.unquote(urllib.parse.urlsplit(sys.argv[1]).path))
+seen = {"arguments": sys.argv, "path": str(path), "mode": path.stat().st_mode & 0o777, "text": path.read_text()}
+unfinished = pathlib.Path(__file__).with_name("unfinished")
+unfinished.write_text(json.dumps(seen))
+unfinished.rename(unfinished.with_name("seen.json"))
+"""
+
+
+@pytest.mark.parametrize("options", [(), ("--read-only",)])
+def test_the_browser_is_led_to_the_link_by_a_file_of_its_owner_not_by_its_command_line(workspace, tmp_path, options):
+    (tmp_path / "browser.py").write_text(BROWSER)
+    server = start(workspace, *options, browser=tmp_path / "browser.py")
+    try:
+        link = re.search(r"http://\S+", server.stdout.readline())[0]
+        deadline = time.monotonic() + 20
+        while not (tmp_path / "seen.json").exists() and time.monotonic() < deadline:
+            time.sleep(0.02)
+        seen = json.loads((tmp_path / "seen.json").read_text())
+    finally:
+        server.send_signal(signal.SIGINT)
+        _, err = server.communicate(timeout=20)
+    assert err == ""
+    assert link.partition("token=")[2] not in " ".join(seen["arguments"])
+    assert seen["mode"] == 0o600 and f'content="0; url={link}"' in seen["text"]
+    # in the workspace, where a browser in a sandbox can read it; one that is only looked at is not written to
+    assert Path(seen["path"]).is_relative_to(workspace) == (not options)
+    assert not Path(seen["path"]).exists()
 
 
 def test_letting_others_in_is_said(workspace):

@@ -1,8 +1,13 @@
 """`igcd review`: serves the review page of a workspace until interrupted."""
 
+import os
 import secrets
 import socket
+import tempfile
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from html import escape
 from pathlib import Path
 from typing import Annotated
 
@@ -56,16 +61,15 @@ def review(
             )
         typer.echo(f"{'looking at' if read_only else 'reviewing'} {folder}: {link}")
         typer.echo("press Ctrl+C to end; every decision is saved at once")
-        if not no_browser:
-            threading.Thread(target=_open_browser, args=(link,), daemon=True).start()
         # No access log: the token would be in it. The port is open already, so that the link works from now on.
         config = uvicorn.Config(
             app, log_level="warning", access_log=False, server_header=False, timeout_graceful_shutdown=2
         )
-        try:
-            uvicorn.Server(config).run(sockets=[listener])
-        except KeyboardInterrupt:
-            typer.echo("closed")
+        with nullcontext() if no_browser else _browser_at(link, None if read_only else folder):
+            try:
+                uvicorn.Server(config).run(sockets=[listener])
+            except KeyboardInterrupt:
+                typer.echo("closed")
 
 
 def _listen(host: str, port: int | None) -> socket.socket:
@@ -97,7 +101,39 @@ def _shown_host(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def _open_browser(link: str) -> None:
+@contextmanager
+def _browser_at(link: str, folder: Path | None) -> Iterator[None]:
+    """Opens the link in a browser, by a file that leads to it and is removed at the end.
+
+    Everybody on a machine can list the command lines of its programs, and the token would be in that of the browser.
+    """
+    file = _file_leading_to(link, folder)
+    if file is not None:
+        threading.Thread(target=_open_browser, args=(file.as_uri(),), daemon=True).start()
+    try:
+        yield
+    finally:
+        if file is not None:
+            file.unlink(missing_ok=True)
+
+
+def _file_leading_to(link: str, folder: Path | None) -> Path | None:
+    """A page that only its owner can read, in `folder` or among the temporary files; None where neither takes it.
+
+    `folder` comes first because browsers in a sandbox of their own, like Ubuntu's, cannot see temporary files.
+    """
+    for place in (folder, None):
+        try:
+            handle, name = tempfile.mkstemp(prefix=".open-review-", suffix=".html", dir=place)
+            with os.fdopen(handle, "w", encoding="utf-8") as page:
+                page.write(f'<!doctype html>\n<meta http-equiv="refresh" content="0; url={escape(link)}">\n')
+        except OSError:
+            continue
+        return Path(name)
+    return None
+
+
+def _open_browser(address: str) -> None:
     import webbrowser
 
-    webbrowser.open(link)
+    webbrowser.open(address)

@@ -7,6 +7,7 @@ origin, and, where it reads or changes anything of the workspace, must carry the
 
 import hmac
 import ipaddress
+import re
 import secrets
 import socket
 from collections.abc import Mapping
@@ -23,6 +24,11 @@ LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
 WILDCARDS = frozenset({"0.0.0.0", "::", ""})  # noqa: S104 - recognized, never bound to unless the person says so
 MAX_BODY = 4_000_000
 """Bytes of a request; a decision about 100,000 photos has less than one million."""
+
+OPEN_PATHS = ("/static/",)
+"""What anybody may load besides the start page: scripts and styles. All else needs the cookie, whatever it is."""
+
+_HOST_HEADER = re.compile(r"[A-Za-z0-9._-]+(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]+\](:[0-9]{1,5})?", re.ASCII)
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
@@ -50,16 +56,16 @@ class Access:
     session: str = field(default_factory=lambda: secrets.token_urlsafe(32))
 
     def knows_host(self, host_header: str) -> bool:
-        """Whether a Host header is one of this server.
+        """Whether a Host header is one of this server: a name or an address, a port, and nothing else.
 
-        >>> Access("t").knows_host("localhost:8765"), Access("t").knows_host("evil.example:8765")
-        (True, False)
+        >>> [Access("t").knows_host(host) for host in ("localhost:8765", "evil.example:8765", "127.0.0.1:8765/x")]
+        [True, False, False]
         """
-        try:
-            name = urlsplit(f"//{host_header}").hostname
-        except ValueError:
+        if _HOST_HEADER.fullmatch(host_header) is None:
             return False
-        if name is None or "@" in host_header:
+        try:
+            name = urlsplit(f"//{host_header}").hostname or ""
+        except ValueError:
             return False
         return name in self.hosts or (self.takes_any_address and _is_address(name))
 
@@ -103,7 +109,8 @@ def cookie_name(host_header: str) -> str:
 
 def refusal(request: Request, access: Access) -> tuple[HTTPStatus, str] | None:
     """Why a request is not answered, as a status and a sentence; None where it is."""
-    headers, path = request.headers, request.url.path
+    # The path that is routed by: `request.url` is put together with the Host header, which the sender chooses.
+    headers, path = request.headers, str(request.scope["path"])
     host = headers.get("host", "")
     if not access.knows_host(host):
         return HTTPStatus.FORBIDDEN, "this address is not one of this server; open the link that `igcd review` printed"
@@ -113,7 +120,8 @@ def refusal(request: Request, access: Access) -> tuple[HTTPStatus, str] | None:
         return HTTPStatus.FORBIDDEN, "requests from other web sites are refused; use the page itself"
     if "origin" in headers and urlsplit(headers["origin"]).netloc != host:
         return HTTPStatus.FORBIDDEN, "requests from other web sites are refused; use the page itself"
-    if path.startswith("/api/") and not access.holds_cookie(request.cookies, host):
+    is_open = path == "/" or path.startswith(OPEN_PATHS)
+    if not is_open and not access.holds_cookie(request.cookies, host):
         return HTTPStatus.UNAUTHORIZED, "the server was started anew; open the link that `igcd review` printed last"
     if request.method == "POST":
         return _body_refusal(headers)

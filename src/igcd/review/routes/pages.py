@@ -34,14 +34,19 @@ def page_routes(access: Access, *, title: str, read_only: bool) -> APIRouter:
         title=title, read_only=read_only, picture_key=hashlib.sha256(access.session.encode()).hexdigest()[:12]
     )
     locked = templates.get_template("locked.html.j2").render()
+    onward = templates.get_template("onward.html.j2").render()
     router = APIRouter()
 
     @router.get("/")
     def start(request: Request, token: str | None = None) -> Response:
         host = request.headers.get("host", "")
-        if token is not None and access.opens(token):
-            response = RedirectResponse("/", status_code=303)  # the token is gone from the address bar
-            response.set_cookie(cookie_name(host), access.session, httponly=True, samesite="strict")
+        if token is not None:
+            # Right or wrong, the token goes from the address bar. After a click on another site or file the browser
+            # keeps a strict cookie back for redirects too, so that a page of this server has to lead on.
+            is_from_here = request.headers.get("sec-fetch-site", "none") in ("none", "same-origin")
+            response = RedirectResponse("/", status_code=303) if is_from_here else HTMLResponse(onward)
+            if access.opens(token):
+                response.set_cookie(cookie_name(host), access.session, httponly=True, samesite="strict")
             return response
         if not access.holds_cookie(request.cookies, host):
             return HTMLResponse(locked, status_code=401)
