@@ -39,7 +39,7 @@ def test_cub(cub):
 @pytest.mark.parametrize("name", ["images.txt", "image_class_labels.txt", "train_test_split.txt", "classes.txt"])
 def test_cub_names_the_missing_file(cub, name):
     (cub / name).unlink()
-    with pytest.raises(IgcdError, match=f"CUB-200-2011 expects images.txt.*missing: {name};.*CUB_200_2011.tgz"):
+    with pytest.raises(IgcdError, match=f"CUB-200-2011 is incomplete.*missing: {name};.*CUB_200_2011.tgz"):
         load_source("cub", cub)
 
 
@@ -160,7 +160,7 @@ def test_imagenet100_from_a_list(tmp_path, paint):
 def test_imagenet_names_what_is_missing(tmp_path, paint):
     (tmp_path / "train").mkdir()
     for source in ("imagenet100", "imagenet1k"):
-        with pytest.raises(IgcdError, match=r"expects train/, val/ in .*, missing: val/; get ILSVRC2012"):
+        with pytest.raises(IgcdError, match=r"is incomplete in .*, missing: val/; get ILSVRC2012"):
             load_source(source, tmp_path)
     write_imagenet(tmp_path, paint, wnids_of(3))
     with pytest.raises(IgcdError, match=r"expects 1,000 folders in .*, got 3"):

@@ -229,7 +229,7 @@ def test_test_images_of_unmet_categories_are_counted():
 
 
 def test_stages_without_images_are_refused():
-    with pytest.raises(IgcdError, match=r"no image arrives at stage 0 .*year of no stage 1"):
+    with pytest.raises(IgcdError, match=r"no image arrives at stage 0; .*year of no stage 1"):
         split_by_place_and_year(table([(0, 1999, PARIS)]), PlaceAndYearSpec(), seed=0)
     with pytest.raises(IgcdError, match="no image arrives at any stage after the first"):
         split_by_place_and_year(table([(0, 2010, PARIS)]), PlaceAndYearSpec(), seed=0)

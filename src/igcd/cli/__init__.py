@@ -19,7 +19,7 @@ from igcd.cli.review import review
 from igcd.cli.score import score
 from igcd.cli.workspace import add_workspace_commands, predict_with_workspace
 from igcd.data.sources import SOURCES
-from igcd.errors import IgcdError
+from igcd.errors import MAX_SENTENCE, IgcdError, excerpt
 
 app = typer.Typer(
     name="igcd",
@@ -41,7 +41,7 @@ def main() -> None:
     try:
         app()
     except IgcdError as error:
-        fail(str(error))
+        fail(str(error), details=error.details)
     except ModuleNotFoundError as error:
         if error.name not in LEARNING_PACKAGES:
             raise
@@ -58,9 +58,11 @@ def main() -> None:
         fail(f"{error.filename} cannot be used ({error.strerror}); check that it exists and that you may")
 
 
-def fail(sentence: str, code: int = 1) -> None:
-    """Prints the sentence and ends the program."""
-    print(f"igcd: {sentence}", file=sys.stderr)
+def fail(sentence: str, *, details: Iterable[str] = (), code: int = 1) -> None:
+    """Prints the sentence, and the details below it, and ends the program."""
+    print(f"igcd: {excerpt(sentence, limit=MAX_SENTENCE)}", file=sys.stderr)
+    for line in details:
+        print(f"  {line}", file=sys.stderr)
     sys.exit(code)
 
 

@@ -143,7 +143,7 @@ def set_broken_aside(dataset: Dataset, quarantine: Quarantine, out: Path) -> Dat
     except IgcdError as error:
         path = out / "quarantine.csv"
         quarantine.write(path)
-        raise IgcdError(f"{error}; all of them are listed in {path}") from None
+        raise IgcdError(str(error), details=[*error.details, f"all of them are listed in {path}"]) from None
     return dataset.take(usable_idx)
 
 

@@ -23,9 +23,8 @@ def load(root: Path) -> Dataset:
     missing += [f"{folder}/" for folder in ANNOTATIONS if not (root / folder).is_dir()]
     if missing:
         raise IgcdError(
-            f"Stanford Cars expects cars_train/ and cars_test/ in {root} and {', '.join(found)} there or in devkit/, "
-            f"missing: {', '.join(missing)}; unpack cars_train.tgz, cars_test.tgz and car_devkit.tgz and add the test "
-            "labels"
+            f"Stanford Cars is incomplete in {root}, missing: {', '.join(missing)}; unpack cars_train.tgz, "
+            "cars_test.tgz and car_devkit.tgz and add the test labels"
         )
     names = [str(name) for name in np.atleast_1d(_read(found[META], "class_names"))]
     rows = []

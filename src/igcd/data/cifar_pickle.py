@@ -105,8 +105,8 @@ def read_members(
     packed = root if root.is_file() else root / archive
     if not packed.is_file():
         raise IgcdError(
-            f"CIFAR expects {archive}, or the folder {folder} with {', '.join(names)}, or {npz} in {root}, found none "
-            "of them; download the archive from https://www.cs.toronto.edu/~kriz/cifar.html"
+            f"CIFAR expects {archive}, its folder {folder}, or {npz} in {root}, found none of them; download the "
+            "archive from https://www.cs.toronto.edu/~kriz/cifar.html"
         )
     return {
         name: read_pickle(content, origin=f"{packed}:{folder}/{name}")
@@ -144,10 +144,7 @@ def _tar_contents(path: Path, folder: str, names: Sequence[str]) -> dict[str, by
         raise IgcdError(f"{path} must be a tar archive and cannot be read ({error}); download it again") from None
     missing = [name for name in names if name not in contents]
     if missing:
-        raise IgcdError(
-            f"{path} must hold {', '.join(f'{folder}/{name}' for name in names)}, missing: {', '.join(missing)}; "
-            "download it again"
-        )
+        raise IgcdError(f"{path} is incomplete, missing in {folder}: {', '.join(missing)}; download it again")
     return {name: contents[name] for name in names}
 
 

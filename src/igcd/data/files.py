@@ -15,7 +15,7 @@ def require(root: Path, paths: Sequence[str], *, source: str, remedy: str) -> No
     """Raise unless all these files and folders (which end in `/`) are in `root`."""
     missing = [path for path in paths if not (root / path).exists()]
     if missing:
-        raise IgcdError(f"{source} expects {', '.join(paths)} in {root}, missing: {', '.join(missing)}; {remedy}")
+        raise IgcdError(f"{source} is incomplete in {root}, missing: {', '.join(missing)}; {remedy}")
 
 
 def first_existing(candidates: Iterable[Path]) -> Path | None:

@@ -73,11 +73,11 @@ class Quarantine:
         """Raise when more than the limit of `n_images` are broken."""
         if len(self) <= self.limit * n_images:
             return
-        examples = ", ".join(f"{name!r} ({reason})" for name, reason in [*self.named().items()][:N_EXAMPLES])
         raise IgcdError(
             f"{len(self):,} of {n_images:,} images ({len(self) / max(n_images, 1):.1%}) cannot be used, the limit is "
-            f"{self.limit:.1%}; first: {examples}; repair or remove them, or allow a larger share (limit, "
-            "--max-broken, max_broken of a recipe)"
+            f"{self.limit:.1%}; repair or remove them, or allow a larger share (limit, --max-broken, max_broken of a "
+            "recipe)",
+            details=[f"{name!r}: {reason}" for name, reason in [*self.named().items()][:N_EXAMPLES]],
         )
 
     def write(self, path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from igcd.errors import IgcdError
+from igcd.errors import IgcdError, excerpt
 from igcd.records import write_bytes
 from igcd.types import UNLABELED, IntArray, Predictions
 
@@ -356,7 +356,7 @@ def group_name(code: int) -> str:
 
 def _shown(cell: str) -> str:
     """A cell for an error message: escaped, as it may hold anything, and short."""
-    return repr(cell if len(cell) <= 40 else cell[:37] + "...")
+    return excerpt(repr(cell), limit=42)
 
 
 def _fault(source: str, row: int, sentence: str) -> IgcdError:

@@ -191,7 +191,8 @@ def arrivals_by_place_and_year(
         reasons = ", ".join(f"{name} {count:,}" for name, count in skipped.items() if count) or "none"
         remedy = _remedy(skipped, is_empty=not len(observations))
         raise IgcdError(
-            f"no image arrives at {which} ({'; '.join(map(_describe, rules))}); {remedy}, skipped: {reasons}"
+            f"no image arrives at {which}; {remedy}, skipped: {reasons}",
+            details=[f"stage {index}: {_describe(rule)}" for index, rule in enumerate(rules)],
         )
     known_test = [idx[met[observations.categories[idx]]] for idx in test]
     skipped["test image of a category that no stage has"] = sum(map(len, test)) - sum(map(len, known_test))

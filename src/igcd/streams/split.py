@@ -24,7 +24,7 @@ from typing import Any
 
 import numpy as np
 
-from igcd.errors import IgcdError
+from igcd.errors import IgcdError, excerpt
 from igcd.records import write_bytes
 from igcd.streams.protocols import StageIndices
 from igcd.types import IntArray, Truth
@@ -254,7 +254,7 @@ def _fault(stage: str, role: str, group: str) -> str:
 
 
 def _shortened(text: str) -> str:
-    return repr(text if len(text) <= 60 else f"{text[:60]}…")
+    return excerpt(repr(text), limit=60)
 
 
 @dataclass(frozen=True)
