@@ -7,7 +7,18 @@ import pytest
 
 SRC = Path(__file__).parents[1] / "src" / "igcd"
 
-ORDER = ["types", "errors", "records", "tensor_files", "functional", "memory", "discoverer", "data", "streams"]
+ORDER = [
+    "types",
+    "errors",
+    "records",
+    "array_files",
+    "tensor_files",
+    "functional",
+    "memory",
+    "discoverer",
+    "data",
+    "streams",
+]
 ORDER += ["encoders", "training", "methods", "metrics", "report", "method_sections", "config", "assembly", "runner"]
 ORDER += ["comparison", "workspace", "review", "cli"]
 

@@ -81,7 +81,8 @@ def bad_inputs():
         ("features.npy", flat, [], r"one embedding per row, got an array of shape \(5,\)"),
         ("features.npy", names, [], "must hold numbers, got <U1"),
         ("features.npy", np.array([[1.0, np.nan], [1.0, 2.0]]), [], "row 0"),
-        ("features.npy", np.array([[1.0, 2.0], [1e300, 2.0]]), [], "row 1"),
+        ("features.npy", np.array([[1.0, 2.0], [np.inf, 2.0]]), [], "row 1"),
+        ("features.npy", np.zeros((0, 3)), [], "two unlabeled images at least, got 0"),
         ("features.npy", np.zeros((1, 3)), [], "two unlabeled images at least, got 1"),
         ("labels.npy", flat, ["--labels", "labels.npy"], r"got float64 of shape \(5,\)"),
         ("labels.npy", np.arange(5), ["--labels", "labels.npy"], "each of the 360 embeddings, got 5"),
@@ -110,6 +111,46 @@ def test_bad_input_is_one_sentence(run, folder, file, content, options, message)
     assert isinstance(error, IgcdError)
     with pytest.raises(IgcdError, match=message):
         raise error
+
+
+HEADER = "{'descr': '<f4', 'fortran_order': False, 'shape': (4, 2), }"
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        HEADER[:-1],  # tokenize complains
+        HEADER.replace("(4, 2)", f"({2**63}, 2)"),
+        HEADER.replace("(4, 2)", f"({10**300}, 2)"),
+        HEADER.replace("(4, 2)", "(10000000000000, 2)"),
+        HEADER.replace("(4, 2)", "(-4, -2)"),
+        HEADER.replace("(4, 2)", "(" * 3000),
+        HEADER.replace("(4, 2)", "(4, 20)"),
+        HEADER.replace("(4, 2)", "(4, 2if 1else 3)"),
+        HEADER.replace("'<f4'", "'<f\0'"),
+        HEADER.replace("'<f4'", "[('a', '<f4', -1)]"),
+        HEADER.replace("'<f4'", "'|O'"),
+    ],
+    ids=lambda header: header[:80],
+)
+@pytest.mark.filterwarnings("error")
+def test_a_damaged_header_is_one_sentence(run, folder, header):
+    magic = b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little")
+    for file, options in (("labels.npy", ["--labels", "labels.npy"]), ("features.npy", [])):
+        (folder / file).write_bytes(magic + header.encode() + bytes(32))
+        error = run(*options).exception
+        assert isinstance(error, IgcdError), error
+        assert f"{file} cannot be read as .npy" in str(error)
+
+
+@pytest.mark.parametrize(("factor", "kind"), [(1e25, np.float32), (1e-25, np.float32), (1e200, np.float64)])
+@pytest.mark.parametrize("options", [["--labels", "labels.npy"], []])
+def test_scale_is_not_information(run, folder, factor, kind, options):
+    expected = json.loads(run(*options, "--json").output)
+    np.save(folder / "features.npy", factor * np.load(folder / "features.npy").astype(kind))
+    found = json.loads(run(*options, "--json").output)
+    assert found["details"].pop("margin", 0) == pytest.approx(expected["details"].pop("margin", 0), abs=1e-4)
+    assert found == expected
 
 
 def test_no_pickle_is_opened(run, folder):

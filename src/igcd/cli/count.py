@@ -93,7 +93,7 @@ def count(
 
 
 def estimate_from(
-    embeddings: "npt.NDArray[np.generic]",
+    embeddings: "npt.NDArray[np.floating]",
     names: list[str],
     *,
     method: str,
@@ -126,8 +126,8 @@ def estimate_from(
     return estimate, len(codes)
 
 
-def read_features(path: Path) -> "npt.NDArray[np.generic]":
-    """A table of numbers from a .npy file, (n, d)."""
+def read_features(path: Path) -> "npt.NDArray[np.floating]":
+    """A table of numbers from a .npy file, (n, d), brought to a largest one near 1: scale is not information."""
     import numpy as np
 
     table = _read_npy(path, "embeddings")
@@ -137,14 +137,16 @@ def read_features(path: Path) -> "npt.NDArray[np.generic]":
         )
     if not (np.issubdtype(table.dtype, np.integer) or np.issubdtype(table.dtype, np.floating)):
         raise IgcdError(f"{path} must hold numbers, got {table.dtype}; save the embeddings as float32")
-    with np.errstate(over="ignore"):
-        finite = np.isfinite(table.astype(np.float32)).all(axis=1)
+    numbers = table.astype(np.result_type(table.dtype, np.float32), copy=False)
+    finite = np.isfinite(numbers).all(axis=1)
     if not finite.all():
         raise IgcdError(
-            f"{path}, row {int(finite.argmin())} (from 0): expected finite numbers that float32 can hold, got others; "
+            f"{path}, row {int(finite.argmin())} (from 0): expected finite numbers, got others; "
             "check what it was encoded from"
         )
-    return table
+    # By a power of two, which rounds nothing: large numbers would overflow where they are squared, small ones vanish.
+    _, exponent = np.frexp(max(numbers.max(initial=0), -numbers.min(initial=0)))
+    return np.asarray(np.ldexp(numbers, -exponent))
 
 
 def read_labels(path: Path, *, n: int) -> list[str]:
@@ -209,14 +211,13 @@ def _read_text(path: Path) -> str:
 
 
 def _read_npy(path: Path, what: str) -> "npt.NDArray[np.generic]":
-    import numpy as np
+    from igcd.array_files import DamagedArrayError, read_npy
 
     if not path.is_file():
         raise IgcdError(f"expected a .npy file of {what}, got {path}, which is no file; check the path")
     try:
-        with path.open("rb") as file:
-            return np.lib.format.read_array(file, allow_pickle=False)
-    except (ValueError, EOFError, MemoryError) as error:
+        return read_npy(path)
+    except DamagedArrayError as error:
         raise IgcdError(
             f"{path} cannot be read as .npy ({error}); save the {what} as numbers with numpy.save"
         ) from None

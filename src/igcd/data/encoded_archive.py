@@ -5,12 +5,12 @@ Arrays, for `train` and `test`: `<format>_train` (bytes of all images back to ba
 and `fine_to_coarse` besides.
 """
 
-import zipfile
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
+from igcd.array_files import DamagedArrayError, read_npz
 from igcd.data.dataset import Dataset
 from igcd.data.images import ArchiveImages
 from igcd.data.ordering import Split, image_ids, joined
@@ -59,9 +59,8 @@ def load_archive(path: Path, *, name: str, coarse: bool = False) -> Dataset:
 
 def _arrays(path: Path) -> dict[str, npt.NDArray[np.generic]]:
     try:
-        with np.load(path, allow_pickle=False) as archive:
-            return {key: archive[key] for key in archive.files}
-    except (OSError, ValueError, EOFError, AttributeError, zipfile.BadZipFile) as error:
+        return read_npz(path)
+    except (OSError, DamagedArrayError) as error:
         raise IgcdError(f"{path} must be an .npz archive of plain arrays ({error}); get it anew") from None
 
 

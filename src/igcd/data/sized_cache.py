@@ -11,10 +11,12 @@ import tempfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from igcd.array_files import DamagedArrayError, read_npy
 from igcd.data.decoding import REDUCTION_MARGIN, decode, fit
 from igcd.data.images import ImageSet, digest
 from igcd.data.quarantine import Quarantine
@@ -92,9 +94,9 @@ def _fingerprint(images: ImageSet, size: int) -> str:
 
 def _open(path: Path, n_images: int, size: int) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]] | None:
     try:
-        stored = np.load(path / "pixels.npy", mmap_mode="r", allow_pickle=False)
-        checks = np.load(path / "checks.npy", allow_pickle=False)
-    except (OSError, ValueError, EOFError):
+        stored: npt.NDArray[Any] = read_npy(path / "pixels.npy", mapped=True)
+        checks: npt.NDArray[Any] = read_npy(path / "checks.npy")
+    except (OSError, DamagedArrayError):
         return None
     is_ours = stored.shape == (n_images, size, size, 3) and stored.dtype == np.uint8
     return (stored, checks) if is_ours and checks.shape == (n_images,) and checks.dtype == np.int64 else None
