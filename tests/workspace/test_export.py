@@ -3,12 +3,14 @@ import io
 import json
 
 import pytest
+from workspace.painted_photos import paint
 from workspace.sample_catalog import sample_workspace
 
 from igcd.errors import IgcdError
 from igcd.workspace import decisions
 from igcd.workspace.catalog import open_catalog
 from igcd.workspace.export import export
+from igcd.workspace.init import init_workspace
 
 OWL, HARE = 1, 2
 
@@ -112,3 +114,69 @@ def test_a_missing_photo_stops_the_export_of_folders_whole(catalog, tmp_path):
         export(catalog, "folders", tmp_path / "out")
     assert not (tmp_path / "out").exists()
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".out")]
+
+
+@pytest.fixture
+def namesakes(tmp_path):
+    """Photos 1, 2 and 3 of one category: a/p-3.jpg, b/p.jpg and c/p.jpg, all different."""
+    labels = tmp_path / "labels.csv"
+    paths = ["a/p-3.jpg", "b/p.jpg", "c/p.jpg"]
+    for number, path in enumerate(paths):
+        paint(tmp_path / "photos" / path, 0, number)
+    labels.write_text("path,category\n" + "".join(f"{path},owl\n" for path in paths))
+    init_workspace(tmp_path / "ws", tmp_path / "photos", labels=labels)
+    with open_catalog(tmp_path / "ws") as catalog:
+        yield catalog
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_photos_whose_names_collide_are_all_written_and_no_original_is(namesakes, tmp_path, link):
+    before = sorted(path.read_bytes() for path in (tmp_path / "photos").rglob("*.jpg"))
+    assert export(namesakes, "folders", tmp_path / "out", link=link) == 3
+    assert sorted(path.read_bytes() for path in (tmp_path / "photos").rglob("*.jpg")) == before
+    written = sorted((tmp_path / "out" / "owl").iterdir())
+    assert [path.name for path in written] == ["p-3-2.jpg", "p-3.jpg", "p.jpg"]
+    assert sorted(path.read_bytes() for path in written) == before
+
+
+def test_where_there_are_no_hard_links_copies_are_made_beside_what_is_there(namesakes, tmp_path, monkeypatch):
+    def no_links(_source, _target):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr("os.link", no_links)
+    assert export(namesakes, "folders", tmp_path / "out", link=True) == 3
+    written = list((tmp_path / "out" / "owl").iterdir())
+    assert len(written) == 3 and all(path.stat().st_nlink == 1 for path in written)
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_a_file_that_turned_into_a_link_out_of_its_folder_is_not_exported(namesakes, tmp_path, link):
+    (tmp_path / "secret.jpg").write_bytes(b"secret")
+    (tmp_path / "photos" / "b" / "p.jpg").unlink()
+    (tmp_path / "photos" / "b" / "p.jpg").symlink_to(tmp_path / "secret.jpg")
+    with pytest.raises(IgcdError, match=r"b/p.jpg is missing"):
+        export(namesakes, "folders", tmp_path / "out", link=link)
+
+
+def test_a_link_inside_the_folder_is_exported_as_the_photo_it_leads_to(tmp_path):
+    paint(tmp_path / "photos" / "owl" / "z.jpg", 0, 0)
+    (tmp_path / "photos" / "owl" / "a.jpg").symlink_to("z.jpg")
+    init_workspace(tmp_path / "ws", tmp_path / "photos", from_folders=True)
+    with open_catalog(tmp_path / "ws") as catalog:
+        assert export(catalog, "folders", tmp_path / "out", link=True) == 1
+    (written,) = (tmp_path / "out" / "owl").iterdir()
+    assert not written.is_symlink() and written.samefile(tmp_path / "photos" / "owl" / "z.jpg")
+
+
+def test_a_category_called_like_a_photo_of_its_parent(catalog, tmp_path):
+    decisions.name(catalog, HARE, "owl/0000.png", author="ann")
+    assert export(catalog, "folders", tmp_path / "out") == 8
+    assert len([path for path in (tmp_path / "out").rglob("*") if path.is_file()]) == 8
+
+
+def test_long_names_and_names_that_differ_in_case_get_folders_of_their_own(catalog, tmp_path):
+    decisions.name(catalog, OWL, "梟" * 200, author="ann")
+    decisions.name(catalog, HARE, "Unsure", author="ann")
+    assert export(catalog, "folders", tmp_path / "out") == 8
+    folders = sorted(path.name for path in (tmp_path / "out").iterdir())
+    assert folders == ["Unsure", "unsure-2", "梟" * 75]

@@ -9,6 +9,7 @@ import shutil
 import tempfile
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from urllib.parse import quote
 
@@ -17,6 +18,8 @@ from igcd.records import write_bytes
 from igcd.workspace.catalog import Catalog
 
 FORMATS = ("csv", "coco", "labelstudio", "folders")
+MAX_NAME_BYTES = 255
+"""Bytes in the name of a file, on the common file systems."""
 COLUMNS = (
     *("photo_id", "path", "content_hash", "stage", "category_id", "category", "parent", "category_state"),
     *("probability", "confirmed", "near_duplicate_of"),
@@ -61,7 +64,7 @@ def export(catalog: Catalog, kind: str, out: Path, *, link: bool = False) -> int
     """
     if kind not in FORMATS:
         raise IgcdError(f"there is no export format {kind!r}; choose one of {', '.join(FORMATS)}")
-    if out.exists():
+    if os.path.lexists(out):
         raise IgcdError(f"{out} exists already; give --out a new name, nothing is overwritten")
     with catalog.snapshot() as db:
         rows = db.execute(
@@ -81,7 +84,7 @@ def export(catalog: Catalog, kind: str, out: Path, *, link: bool = False) -> int
     elif kind == "labelstudio":
         write_bytes(out, _as_json(list(as_label_studio(photos))))
     else:
-        write_folders(photos, out, link=link)
+        return write_folders(photos, out, link=link)
     return len(photos)
 
 
@@ -156,29 +159,57 @@ def as_label_studio(photos: Iterable[ExportedPhoto]) -> Iterator[dict[str, objec
         yield task
 
 
-def write_folders(photos: Iterable[ExportedPhoto], out: Path, *, link: bool) -> None:
-    """A folder per category with copies of (or hard links to) its photos; there is all of it or nothing."""
+def write_folders(photos: Iterable[ExportedPhoto], out: Path, *, link: bool) -> int:
+    """A folder per category with copies of (or hard links to) its photos, all of it or nothing; how many were written.
+
+    A file is only ever created under a free name: nothing that is there already is written to, least of all a link.
+    """
+    photos = list(photos)
     out.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name}."))
-    folder_of: dict[int | None, Path] = {}
+    unfinished = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name[:100]}."))
     try:
+        folder_of = {category: unfinished / folder for category, folder in category_folders(photos).items()}
+        for folder in folder_of.values():  # all of them first: a photo may be called like a folder beside it
+            folder.mkdir(parents=True, exist_ok=True)
         for photo in photos:
-            if photo.category_id not in folder_of:
-                folder = (
-                    Path(*(safe_name(part) for part in photo.category.split("/"))) if photo.category else Path("unsure")
-                )
-                if folder in folder_of.values():  # two names that differ only in what no folder can be called
-                    folder = folder.with_name(f"{folder.name}-{photo.category_id}")
-                folder_of[photo.category_id] = folder
-                (unfinished / folder).mkdir(parents=True, exist_ok=True)
-            target = unfinished / folder_of[photo.category_id] / photo.file.name
-            if target.exists():
-                target = target.with_name(f"{target.stem}-{photo.id}{target.suffix}")
-            _copy(photo.file, target, link=link)
+            _put(photo, folder_of[photo.category_id], link=link)
         unfinished.chmod(0o755)
         unfinished.rename(out)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
+    return len(photos)
+
+
+def category_folders(photos: Iterable[ExportedPhoto]) -> dict[int | None, Path]:
+    """A folder for each category, also where names differ only in what no folder can be called."""
+    folder_of: dict[int | None, Path] = {}
+    taken: set[str] = set()
+    for photo in photos:
+        if photo.category_id in folder_of:
+            continue
+        parts = [safe_name(part) for part in photo.category.split("/")] if photo.category else ["unsure"]
+        for name in free_names(parts[-1], photo.category_id):
+            folder = Path(*parts[:-1], name)
+            if str(folder).casefold() not in taken:  # some systems do not tell Owl from owl
+                break
+        taken.add(str(folder).casefold())
+        folder_of[photo.category_id] = folder
+    return folder_of
+
+
+def free_names(name: str, number: int | None) -> Iterator[str]:
+    """A name, then others like it without end, for where it is taken.
+
+    >>> from itertools import islice
+    >>> [*islice(free_names("p.jpg", 3), 3)]
+    ['p.jpg', 'p-3.jpg', 'p-3-2.jpg']
+    """
+    yield name
+    stem, suffix = Path(name).stem, Path(name).suffix
+    if number is not None:
+        stem = f"{_at_most(stem, MAX_NAME_BYTES - len(os.fsencode(suffix)) - 30)}-{number}"
+        yield f"{stem}{suffix}"
+    yield from (f"{stem}-{again}{suffix}" for again in count(2))
 
 
 def safe_name(part: str) -> str:
@@ -187,23 +218,43 @@ def safe_name(part: str) -> str:
     >>> safe_name("a:b?"), safe_name(".."), safe_name("con")
     ('a_b_', '__', 'con_')
     """
-    name = re.sub(r'[<>:"\\|?*\x00-\x1f]', "_", part)
+    name = _at_most(re.sub(r'[<>:"\\|?*\x00-\x1f]', "_", part), MAX_NAME_BYTES - 30)
     stripped = name.rstrip(". ")
     name = stripped + "_" * (len(name) - len(stripped))
     return f"{name}_" if re.fullmatch(r"(?i)(con|prn|aux|nul|com\d|lpt\d)(\..*)?", name) else name
 
 
-def _copy(source: Path, target: Path, *, link: bool) -> None:
+def _put(photo: ExportedPhoto, folder: Path, *, link: bool) -> None:
+    """A copy of a photo, or a hard link to it, in a folder under the first of its names that is free."""
+    source = Path(os.path.realpath(photo.file))
+    if not source.is_relative_to(os.path.realpath(photo.folder)) or not source.is_file():
+        raise IgcdError(f"{photo.file} is missing; put it back, or export another format, which needs no files")
+    for name in free_names(photo.file.name, photo.id):
+        target = folder / name
+        try:
+            if not (link and _linked(source, target)):
+                with source.open("rb") as original, target.open("xb") as copy:
+                    shutil.copyfileobj(original, copy)
+                shutil.copystat(source, target)
+            return
+        except FileExistsError:
+            continue
+
+
+def _linked(source: Path, target: Path) -> bool:
+    """Makes a hard link; False where the disk is another one or has none. Raises where there is such a file."""
     try:
-        if link:
-            try:
-                os.link(source, target)
-                return
-            except OSError:  # another disk, or one without hard links
-                pass
-        shutil.copy2(source, target)
-    except FileNotFoundError:
-        raise IgcdError(f"{source} is missing; put it back, or export another format, which needs no files") from None
+        os.link(source, target)
+    except FileExistsError:
+        raise
+    except OSError:
+        return False
+    return True
+
+
+def _at_most(text: str, n_bytes: int) -> str:
+    """The beginning of a text that takes so many bytes on disk."""
+    return os.fsencode(text)[:n_bytes].decode("utf-8", errors="ignore")
 
 
 def _as_json(record: object) -> bytes:
