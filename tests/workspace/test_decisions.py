@@ -1,11 +1,14 @@
 import json
+from collections import Counter
 
 import pytest
 from workspace.sample_catalog import sample_workspace
 
 from igcd.errors import IgcdError
+from igcd.types import UNLABELED
 from igcd.workspace import decisions, queries
 from igcd.workspace.catalog import ConflictError, open_catalog
+from igcd.workspace.evidence import gather_evidence
 
 FOX, OWL, NEW, OTHER = 1, 2, 3, 4
 
@@ -86,6 +89,44 @@ def test_merging_known_categories_takes_their_labels_along(sample):
     decisions.merge(catalog, FOX, OWL, author="ann")
     with catalog.snapshot() as db:
         assert {row["category"] for row in db.execute("SELECT category FROM labels")} == {OWL}
+
+
+def usable_labels(catalog):
+    """Photos with a label that a discovery at the open stage learns from, by category."""
+    with catalog.snapshot() as db:
+        evidence = gather_evidence(db, 0)
+    return Counter(evidence.labels[evidence.labels != UNLABELED].tolist())
+
+
+def test_merging_a_labeled_category_into_a_discovered_one_keeps_its_labels_and_name(sample):
+    catalog, photo_ids = sample
+    assert usable_labels(catalog) == {FOX: 2, OWL: 3}
+    decisions.merge(catalog, OWL, NEW, author="ann")
+    survivor = queries.category(catalog, NEW)
+    assert (survivor.name, survivor.state) == ("owl", "labeled")
+    assert usable_labels(catalog) == {FOX: 2, NEW: 3 + len(photo_ids["hare"])}
+    assert NEW not in [waiting.id for waiting in queries.queue(catalog)]
+    with pytest.raises(IgcdError, match="has labels and cannot be rejected"):
+        decisions.reject(catalog, NEW, author="ann")
+
+
+def test_it_does_not_matter_which_of_two_categories_goes_into_the_other(sample):
+    catalog, _ = sample
+    states = []
+    for gone, into in ((OWL, NEW), (NEW, OWL)):
+        decisions.merge(catalog, gone, into, author="ann")
+        rows = queries.photos_of(catalog, into).photos
+        category = queries.category(catalog, into)
+        states.append((category.name, category.state, {photo.id: photo.is_confirmed for photo in rows}))
+        decisions.undo(catalog, author="ann")
+    assert states[0] == states[1]
+
+
+def test_merging_two_known_categories_confirms_no_guess(sample):
+    catalog, _ = sample
+    n_confirmed = sum(queries.category(catalog, known).n_confirmed for known in (FOX, OWL))
+    decisions.merge(catalog, FOX, OWL, author="ann")
+    assert queries.category(catalog, OWL).n_confirmed == n_confirmed
 
 
 def test_splitting_makes_a_category_with_an_id_of_its_own(sample):
@@ -187,6 +228,7 @@ ACTIONS = {
     "merge known": lambda catalog, _: decisions.merge(catalog, OWL, FOX, author="ann"),
     "split": lambda catalog, ids: decisions.split(catalog, ids["hare"][:2], author="ann"),
     "split named": lambda catalog, ids: decisions.split(catalog, ids["owl"][:2], name="x", author="ann"),
+    "merge known into new": lambda catalog, _: decisions.merge(catalog, OWL, NEW, author="ann"),
     "reject": lambda catalog, _: decisions.reject(catalog, NEW, author="ann"),
     "defer": lambda catalog, _: decisions.defer(catalog, NEW, author="ann"),
     "unsure": lambda catalog, ids: decisions.set_unsure(catalog, ids["owl"][:2], author="ann"),

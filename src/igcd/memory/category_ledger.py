@@ -9,6 +9,7 @@ import numpy.typing as npt
 from sklearn.utils.multiclass import check_classification_targets  # type: ignore[import-untyped]
 
 from igcd.errors import IgcdError
+from igcd.memory.merging import Standing, merged
 
 Label = int | float | str
 LabelKind = Literal["int", "float", "text"]
@@ -120,10 +121,14 @@ class CategoryLedger:
         self.categories[category_id] = replace(self.categories[category_id], status="known")
 
     def merge(self, into: int, other: int) -> None:
-        """`other` is `into` from now on; known if either was."""
-        if "known" in (self.categories[into].status, self.categories[other].status):
-            self.confirm(into)
-        self.categories[other] = replace(self.categories[other], status="merged", merged_into=into)
+        """`other` is `into` from now on, by the rule of `igcd.memory.merging.merged`."""
+        survivor, gone = self.categories[into], self.categories[other]
+        standing = merged(
+            Standing(survivor.status == "known", survivor.label), Standing(gone.status == "known", gone.label)
+        )
+        status = "known" if standing.is_known else survivor.status
+        self.categories[into] = replace(survivor, label=standing.name, status=status)
+        self.categories[other] = replace(gone, status="merged", merged_into=into)
 
     def reject(self, category_id: int) -> None:
         """Marks what turned out to be no category."""

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from igcd.errors import IgcdError
+from igcd.memory.merging import Standing, merged
 from igcd.workspace.catalog import Catalog, ConflictError, current_revision, id_list, next_revision, now
 from igcd.workspace.names import CategoryName, parse_name
 
@@ -79,20 +80,34 @@ def accept_category(
 def merge(
     catalog: Catalog, category_id: int, into_id: int, *, author: str, seen: Mapping[int, int] | None = None
 ) -> Decision:
-    """Puts all photos of a category into another. The id of the first stays, and leads to the other for ever."""
+    """Puts all photos of a category into another. The id of the first stays, and leads to the other for ever.
+
+    The survivor is known if either was, under the name of the known one (`igcd.memory.merging.merged`). With a known
+    category, the photos of a discovered one are confirmed, whichever of the two goes into the other.
+    """
     if category_id == into_id:
         raise IgcdError(f"category {category_id} cannot be merged into itself; choose another one")
     with catalog.transaction() as db:
         action = _Action(db, "merge", author, seen)
-        action.touch(category_id)
-        into = action.touch(into_id)
+        gone, into = action.touch(category_id), action.touch(into_id)
         photo_ids = _photos_in(db, category_id)
         action.note_photos(photo_ids)
+        standing = merged(_standing(into), _standing(gone))
+        for category in (gone, into):
+            if standing.is_known and category["state"] == "discovered":
+                _confirm_all(action, category["id"])
         db.execute("UPDATE categories SET state = 'merged', merged_into = ? WHERE id = ?", (into_id, category_id))
+        name_of = into if into["name"] == standing.name else gone
         db.execute(
-            "UPDATE assignments SET category = ?, is_peak = 0, is_confirmed = ? WHERE category = ?",
-            (into_id, into["state"] != "discovered", category_id),
+            "UPDATE categories SET name = ?, parent = ?, state = ?, is_deferred = ? WHERE id = ?",
+            (
+                *(name_of["name"], name_of["parent"]),
+                max(into["state"], gone["state"], key=("discovered", "accepted", "labeled").index),
+                into["is_deferred"] and not standing.is_known,
+                into_id,
+            ),
         )
+        db.execute("UPDATE assignments SET category = ?, is_peak = 0 WHERE category = ?", (into_id, category_id))
         db.execute("UPDATE labels SET category = ? WHERE category = ?", (into_id, category_id))
         return action.note({"category": category_id, "into": into_id, "n_photos": len(photo_ids)})
 
@@ -381,6 +396,10 @@ def _chosen(action: _Action, photo_ids: Iterable[int], *, with_near_duplicates: 
     photos = sorted(row["photo"] for row in rows)
     action.note_photos(photos)
     return photos, sorted(n_from, key=lambda category: (-n_from[category], category))
+
+
+def _standing(category: Mapping[str, Any]) -> Standing[str | None]:
+    return Standing(category["state"] != "discovered", category["name"])
 
 
 def _photos_in(db: sqlite3.Connection, category_id: int) -> list[int]:
