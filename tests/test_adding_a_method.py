@@ -40,7 +40,7 @@ def test_it_has_every_verb_and_the_page_names_each(example):
 def test_its_state_can_be_taken_up_again(example):
     method, brief = example["method"], example["brief"]
     again = example["ConfidentLabels"](
-        example["surroundings"], first_stage=brief, later_stages=brief, count_novel=example["GivenCounts"](())
+        example["context"], first_stage=brief, later_stages=brief, count_novel=example["GivenCounts"](())
     )
     again.load_state_dict(*method.state_dict())
     assert torch.equal(again.predict(example["truth"].test_images).cluster, example["clusters"])

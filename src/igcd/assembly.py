@@ -28,7 +28,7 @@ from igcd.methods.gcd import Gcd
 from igcd.methods.gm import GrowAndMerge
 from igcd.methods.happy import Happy
 from igcd.methods.kmeans import KMeans
-from igcd.methods.method import Method, Surroundings
+from igcd.methods.method import Context, Method
 from igcd.methods.novel_count import CountNovel, EstimatedCount, GivenCounts
 from igcd.methods.orca import Orca
 from igcd.methods.simgcd import SimGcd
@@ -201,27 +201,27 @@ def method_maker(
         count = EstimatedCount(recipe.n_novel, seed=recipe.seed)
 
     def make(checkpoint: Checkpoint | None, after_epoch: Callable[[EpochReport], None]) -> Method:
-        surroundings = Surroundings(encoder, fabric, recipe.seed, checkpoint, after_epoch)
+        context = Context(encoder, fabric, recipe.seed, checkpoint, after_epoch)
         first_stage = _optimization(recipe.training.first_stage)
         later_stages = _optimization(recipe.training.later_stages)
-        return make_method(recipe.method, surroundings, first_stage, later_stages, count)
+        return make_method(recipe.method, context, first_stage, later_stages, count)
 
     return make
 
 
 def make_method(
     section: MethodSection,
-    surroundings: Surroundings,
+    context: Context,
     first_stage: Optimization,
     later_stages: Optimization,
     count_novel: CountNovel,
 ) -> Method:
     """The method of a section."""
     if isinstance(section, SnnDensitySection):
-        return _snn_density(section, surroundings, first_stage, later_stages)
+        return _snn_density(section, context, first_stage, later_stages)
     make = COMPARED[section.name]
     return make(
-        surroundings,
+        context,
         first_stage=first_stage,
         later_stages=later_stages,
         count_novel=count_novel,
@@ -241,16 +241,16 @@ COMPARED: dict[str, Callable[..., Method]] = {
     "density_gaussian": DensityGaussian,
     "kmeans": KMeans,
 }
-"""The methods the paper's is compared with. Each takes its surroundings, how to train, a count, and its options."""
+"""The methods the paper's is compared with. Each takes its context, how to train, a count, and its options."""
 
 
 def _snn_density(
-    section: SnnDensitySection, surroundings: Surroundings, first_stage: Optimization, later_stages: Optimization
+    section: SnnDensitySection, context: Context, first_stage: Optimization, later_stages: Optimization
 ) -> SnnDensity:
     options = section.options()
     del options["variant"]  # it chose the defaults of the others
     return SnnDensity(
-        surroundings,
+        context,
         first_stage=first_stage,
         later_stages=later_stages,
         objective=_take(options, Objective),

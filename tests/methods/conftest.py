@@ -11,7 +11,7 @@ from igcd.encoders.backbone import build_backbone
 from igcd.encoders.encoder import Encoder
 from igcd.encoders.trunk_cache import TrunkCache
 from igcd.encoders.views import Transform
-from igcd.methods.method import Surroundings
+from igcd.methods.method import Context
 from igcd.methods.novel_count import GivenCounts
 from igcd.streams.build import split_by_category
 from igcd.streams.protocols import StreamSpec
@@ -56,8 +56,8 @@ def make_method(encoder):
 
     def make(kind, *, seed=0, counts=(0, 2, 2), checkpoint=None, n_epochs=1, encoder=encoder, **options):
         brief = Optimization(n_epochs, learning_rate=0.05, batch_size=64)
-        surroundings = Surroundings(encoder, Fabric(accelerator="cpu", devices=1), seed, checkpoint)
-        return kind(surroundings, first_stage=brief, later_stages=brief, count_novel=GivenCounts(counts), **options)
+        context = Context(encoder, Fabric(accelerator="cpu", devices=1), seed, checkpoint)
+        return kind(context, first_stage=brief, later_stages=brief, count_novel=GivenCounts(counts), **options)
 
     return make
 

@@ -27,7 +27,7 @@ def test_novel_is_what_no_prototype_is_like(learned, encoder, stages):
     """Against a loop over images and categories; the exemplars are the known images at a stage without labels."""
     method = learned(n_epochs=0)
     _, (second, _), *_ = stages("mi")
-    labeled, unlabeled = method._take_in_labels(second), encoder.training_views(second.unlabeled)
+    labeled, unlabeled = method._open_labeled(second), encoder.training_views(second.unlabeled)
     known, h = method._h(labeled.views), method._h(unlabeled)
     threshold = novelty_threshold(known, labeled.clusters)
     means = [known[labeled.clusters == cluster].mean(dim=0) for cluster in range(4)]
@@ -42,7 +42,7 @@ def test_there_are_never_fewer_novel_images_than_novel_categories(learned, encod
     monkeypatch.setattr("igcd.methods.gm.novelty_threshold", lambda *_: -1.0)  # below which nothing is
     method = learned(n_epochs=0)
     _, (second, _), *_ = stages("mi")
-    labeled, unlabeled = method._take_in_labels(second), encoder.training_views(second.unlabeled)
+    labeled, unlabeled = method._open_labeled(second), encoder.training_views(second.unlabeled)
     is_novel, novel = method._split(second, labeled, unlabeled)
     assert is_novel.sum() == len(novel) == 2
 

@@ -7,7 +7,7 @@ from lightning_fabric import Fabric
 from torch.nn.functional import normalize
 
 from igcd.errors import IgcdError
-from igcd.methods.method import Surroundings
+from igcd.methods.method import Context
 from igcd.methods.snn_density import DensitySelection, SnnDensity
 from igcd.training import Optimization
 from igcd.types import UNLABELED, Stage
@@ -17,7 +17,7 @@ def make_method(encoder, seed=0, **options):
     brief = Optimization(1, learning_rate=0.05, batch_size=64)
     options.setdefault("selection", DensitySelection(K=4, K_d=8))
     fabric = Fabric(accelerator="cpu", devices=1)
-    return SnnDensity(Surroundings(encoder, fabric, seed), first_stage=brief, later_stages=brief, **options)
+    return SnnDensity(Context(encoder, fabric, seed), first_stage=brief, later_stages=brief, **options)
 
 
 VARIANTS = {

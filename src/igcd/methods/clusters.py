@@ -27,11 +27,11 @@ class ClusterBook:
         return list(range(self.n_clusters - n, self.n_clusters))
 
     def take_in_labels(self, labels: IntArray, predicted: IntArray, unnamed: Iterable[int]) -> set[int]:
-        """Gives each newly labeled category a cluster, (n,), (n,); returns the clusters that turned out to be nothing.
+        """Gives each newly labeled category a cluster, (n,), (n,); returns the discarded clusters.
 
-        In IGCD-l the labels tell what the unlabeled images of the last stage were. Of the `unnamed` clusters, one that
-        mostly holds images of a newly labeled category becomes that category and keeps its id, the others are to be
-        dropped; a category that was not discovered gets a new cluster. `predicted` are the clusters of the labeled
+        In IGCD-l the unlabeled images of the last stage come back with labels. Of the `unnamed` clusters, one that
+        mostly holds images of a newly labeled category becomes that category and keeps its id, the others are
+        discarded; a category that was not discovered gets a new cluster. `predicted` are the clusters of the labeled
         images before they are learned.
         """
         newly = sorted(set(labels.tolist()) - set(self.cluster_of))
@@ -53,7 +53,7 @@ class ClusterBook:
         return torch.tensor([self.cluster_of[category] for category in labels.tolist()], dtype=torch.int64)
 
     def drop(self, clusters: Iterable[int]) -> None:
-        """Forgets discoveries that turned out to be nothing; their numbers stay taken."""
+        """Forgets discarded clusters; their numbers are not given again."""
         for cluster in clusters:
             self.found.pop(cluster, None)
 

@@ -27,20 +27,18 @@ from igcd.functional.growing_scatter import add_images, add_means, no_statistics
 from igcd.functional.herding import category_means
 from igcd.functional.neighbors import neighbor_graph
 from igcd.functional.novelty import Projection, fit_projection, is_novel
-from igcd.methods.clusters import ClusterBook
+from igcd.methods.base import BaseMethod
 from igcd.methods.cosine_head import CosineHead, HeadedModel
 from igcd.methods.joined_features import FeatureSpace, frozen_part, join_features
-from igcd.methods.method import Assignment, Discovery, Kept, Surroundings
+from igcd.methods.method import Context, Kept
 from igcd.methods.novel_count import CountNovel
 from igcd.methods.projector import Projector
-from igcd.methods.states import State, join, part_of
-from igcd.training import Batch, Optimization, train
-from igcd.types import UNLABELED, Images, Stage
+from igcd.methods.states import State, part_of
+from igcd.training import Batch, Optimization
+from igcd.types import Images, Stage
 
 MAX_K = 40
 """The largest K that `auto` tries."""
-N_MEMBERS = 12
-"""Images named for a discovery, the most probable first."""
 
 
 @dataclass(frozen=True)
@@ -51,15 +49,15 @@ class _Seeds:
     nearest_known: Tensor  # (m,) clusters
 
 
-class DensityGaussian:
+class DensityGaussian(BaseMethod):
     """Gaussians with one covariance, from statistics alone. Implements `igcd.methods.method.Method`."""
 
     def __init__(
         self,
-        surroundings: Surroundings,
+        context: Context,
         *,
         first_stage: Optimization,
-        later_stages: Optimization,  # noqa: ARG002 - nothing is trained later; every method is made alike
+        later_stages: Optimization,  # nothing is trained later; every method is made alike
         count_novel: CountNovel,  # noqa: ARG002 - the peaks tell the number
         features: FeatureSpace = "frozen",
         n_components: int = 256,
@@ -74,19 +72,17 @@ class DensityGaussian:
         tau_u: float = 1.0,
         tau_c: float = 0.07,
     ) -> None:
-        self._given, self._encoder = surroundings, surroundings.encoder
-        self._first_stage = first_stage
+        super().__init__(context, first_stage=first_stage, later_stages=later_stages)
         self._features, self._n_components, self._frozen_weight = features, n_components, frozen_weight
         self._shrinkage: float | Literal["oas"] = "oas" if shrinkage == "auto" else shrinkage
         self._n_rounds, self._given_k, self._margin, self._max_iou = n_rounds, K, margin, T
         self._labeled_weight, self._tau, self._tau_u, self._tau_c = labeled_weight, tau, tau_u, tau_c
 
         backbone = self._encoder.backbone
-        projector = Projector(backbone.n_features, generator=torch.Generator().manual_seed(surroundings.seed))
+        projector = Projector(backbone.n_features, generator=torch.Generator().manual_seed(context.seed))
         self._model = HeadedModel(backbone.new_tail(), projector, CosineHead(backbone.n_features))
         self._projections: dict[str, Projection] = {}  # of the pretrained and of the fine-tuned feature
         self._k: int | None = None  # how fine categories are, as the labeled images told
-        self._book = ClusterBook()
         self._clusters = torch.empty(0, dtype=torch.int64)  # (c,) whose statistics they are
         self._statistics = no_statistics(0)
         self._last_labeled = ""  # a digest of the labeled images learned last
@@ -108,12 +104,6 @@ class DensityGaussian:
         seeds = self._find_novel(self._compared(unlabeled))
         self._refine(stage, unlabeled, seeds)
 
-    def _take_in_labels(self, stage: Stage) -> None:
-        """Gives each newly labeled category a cluster: the discovery that mostly holds its images, or a new one."""
-        unnamed = set(self._clusters.tolist()) - set(self._book.cluster_of.values())
-        predicted = self.predict(stage.labeled).cluster.numpy() if unnamed and len(stage.labels) else stage.labels
-        self._forget(self._book.take_in_labels(stage.labels, predicted, unnamed))
-
     # The feature space, at the first stage --------------------------------------------------------------------------
 
     def _fine_tune(self, stage: Stage) -> None:
@@ -122,16 +112,12 @@ class DensityGaussian:
         clusters = self._book.of(stage.labels)[torch.from_numpy(labeled.usable_idx)]
         rows = distinct(clusters)[1]  # of the prototypes: a category may have no image that could be read
         self._model.head.grow(category_means(self._tuned(labeled), rows, n_categories=int(rows.max()) + 1))
-        train(
+        self._run_training(
             self._model,
             lambda model, batch, _epoch: self._loss(model, batch, labeled, rows, unlabeled),
+            stage=0,
             n_labeled=len(clusters),
             n_unlabeled=len(unlabeled.usable_idx),
-            optimization=self._first_stage,
-            fabric=self._given.fabric,
-            seed=self._given.seed * 1000,
-            after_epoch=self._given.after_epoch,
-            checkpoint=self._given.checkpoint,
         )
 
     def _loss(
@@ -229,17 +215,8 @@ class DensityGaussian:
         clusters = self._book.open(int(has_images.sum()))
         self._clusters = torch.cat([self._clusters, torch.tensor(clusters, dtype=torch.int64)])
         self._statistics = add_means(self._statistics, means[has_images])
-        self._record(stage, unlabeled, x, dict(zip(clusters, seeds.nearest_known[has_images].tolist(), strict=True)))
-
-    def _record(self, stage: Stage, unlabeled: TrunkViews, x: Tensor, nearest_known: Mapping[int, int]) -> None:
-        """Notes the clusters opened at this stage as discoveries, each with its most probable images."""
-        rows, probs = self._gaussians(self._statistics).predict(x)
-        by_probability = probs.argsort(descending=True, stable=True)
-        own = self._clusters[rows[by_probability]]
-        for cluster, nearest in nearest_known.items():
-            members = unlabeled.usable_idx[by_probability[own == cluster][:N_MEMBERS].numpy()]
-            ids = tuple(stage.unlabeled.ids[i] for i in members.tolist())
-            self._book.found[cluster] = Discovery(cluster, stage.index, ids, nearest)
+        nearest_known = dict(zip(clusters, seeds.nearest_known[has_images].tolist(), strict=True))
+        self._record(stage, unlabeled, self._nearest(x), nearest_known)
 
     def _gaussians(self, statistics: ScatterStatistics) -> SharedGaussians:
         return shared_gaussians(statistics, shrinkage=self._shrinkage)
@@ -274,24 +251,13 @@ class DensityGaussian:
 
     # What others ask -----------------------------------------------------------------------------------------------
 
-    def predict(self, images: Images) -> Assignment:
+    def _assign(self, views: TrunkViews) -> tuple[Tensor, Tensor]:
         """The nearest Gaussian of each image, by Mahalanobis distance, and its posterior probability."""
-        views = self._encoder.plain_views(images)
-        cluster = torch.full((len(images),), UNLABELED, dtype=torch.int64)
-        probability = torch.zeros(len(images))
-        x = self._compared(views)
-        if len(x):
-            rows, probs = self._gaussians(self._statistics).predict(x)
-            cluster[views.usable_idx], probability[views.usable_idx] = self._clusters[rows], probs
-        return Assignment(cluster, probability)
+        return self._nearest(self._compared(views))
 
-    def clusters_of_categories(self) -> dict[int, int]:
-        """For each category id of the stages so far, the cluster that stands for it."""
-        return dict(self._book.cluster_of)
-
-    def discoveries(self) -> list[Discovery]:
-        """The categories found so far without a label, in the order they were found."""
-        return list(self._book.found.values())
+    def _nearest(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        rows, probs = self._gaussians(self._statistics).predict(x)
+        return self._clusters[rows], probs
 
     def kept(self) -> Kept:
         """No image; the bytes are those of the statistics."""
@@ -300,34 +266,30 @@ class DensityGaussian:
         return Kept(replay_images=0, support_images=0, images=0, pseudo_labeled=0, bytes=n_bytes)
 
     def _forget(self, clusters: Iterable[int]) -> None:
-        clusters = sorted(clusters)
-        stays = (~torch.isin(self._clusters, torch.tensor(clusters, dtype=torch.int64))).nonzero()[:, 0]
+        stays = (~torch.isin(self._clusters, torch.tensor(sorted(clusters), dtype=torch.int64))).nonzero()[:, 0]
         self._clusters, self._statistics = self._clusters[stays], take_rows(self._statistics, stays)
-        self._book.drop(clusters)
 
-    def state_dict(self) -> State:
-        """All of it as tensors and text, as safetensors stores them."""
+    def _state_parts(self) -> dict[str, State]:
         held = self._statistics
         statistics = {"means": held.means, "counts": held.counts, "scatter": held.scatter, "clusters": self._clusters}
         parts: dict[str, State] = {
             "model": (self._model.state_dict(), {}),
             "statistics": (statistics, {}),
-            "book": ({}, self._book.state_dict()),
             "method": ({}, {"K": json.dumps(self._k), "last_labeled": self._last_labeled}),
         }
         for name, projection in self._projections.items():
             parts[f"{name}_projection"] = (projection.state_dict(), {})
-        return join(parts)
+        return parts
 
     def load_state_dict(self, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
         """The inverse of `state_dict`."""
+        super().load_state_dict(tensors, metadata)
         self._model.load_state_dict(part_of(tensors, "model"))
         stored = {name: part_of(tensors, f"{name}_projection") for name in ("frozen", "tuned")}
         self._projections = {name: Projection(**state) for name, state in stored.items() if state}
         statistics = part_of(tensors, "statistics")
         self._clusters = statistics.pop("clusters")
         self._statistics = ScatterStatistics(**statistics)
-        self._book = ClusterBook.from_state_dict(part_of(metadata, "book"))
         self._k, self._last_labeled = json.loads(metadata["method.K"]), metadata["method.last_labeled"]
 
 

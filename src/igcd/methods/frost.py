@@ -16,7 +16,7 @@ from igcd.functional.prototypes import draw_features, mean_variance
 from igcd.functional.rank_statistics import pair_cross_entropy, ramp_up, same_top_dimensions, view_consistency
 from igcd.methods.cosine_head import CosineHead, HeadedModel
 from igcd.methods.kept_statistics import StatisticsMethod
-from igcd.methods.method import Surroundings
+from igcd.methods.method import Context
 from igcd.methods.novel_count import CountNovel
 from igcd.methods.parametric import PrototypeStart, TwoViews
 from igcd.methods.predecessor import Predecessor, supervised_loss
@@ -40,7 +40,7 @@ class Frost(StatisticsMethod):
 
     def __init__(
         self,
-        surroundings: Surroundings,
+        context: Context,
         *,
         first_stage: Optimization,
         later_stages: Optimization,
@@ -57,7 +57,7 @@ class Frost(StatisticsMethod):
         prototype_start: PrototypeStart = "centers",
     ) -> None:
         super().__init__(
-            surroundings,
+            context,
             first_stage=first_stage,
             # At 0.1 ten times ‖f_old − f‖ destroys the feature: docs/methods/frost.md has the figures.
             later_stages=replace(later_stages, learning_rate=later_learning_rate),
@@ -75,7 +75,7 @@ class Frost(StatisticsMethod):
 
     def learn(self, stage: Stage) -> None:
         """Phase one where nothing is known yet, supervised; then phase two: both heads open the novel categories."""
-        labeled, unlabeled = self._take_in_labels(stage), self._encoder.training_views(stage.unlabeled)
+        labeled, unlabeled = self._open_labeled(stage), self._encoder.training_views(stage.unlabeled)
         novel = self._open_novel(stage, labeled, unlabeled)
         self._model.novel_head = CosineHead(self._n_features)
         self._model.novel_head.grow(self._prototypes[novel])
@@ -85,7 +85,7 @@ class Frost(StatisticsMethod):
         else:
             self._train(stage, self._first_loss, labeled, unlabeled)
         self._remember(labeled, unlabeled, novel)
-        self._record(stage, unlabeled, novel)
+        self._record_opened(stage, unlabeled, novel)
 
     def _first_loss(self, views: TwoViews, _batch: Batch, _epoch: int) -> Tensor:
         return supervised_loss(

@@ -4,7 +4,7 @@ Read top to bottom: `learn` is a stage, `_loss` the contrastive objective, `_kee
 GCD itself knows one stage; the few images kept of each category, clamped in later k-means, carry it on.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import torch
 from torch import Tensor, nn
@@ -19,12 +19,12 @@ from igcd.functional.selection import select_per_category
 from igcd.methods.centers import CenterMethod, Known
 from igcd.methods.joined_features import FeatureSpace, join_features
 from igcd.methods.kept_images import ImageBuffer
-from igcd.methods.method import Kept, Surroundings
+from igcd.methods.method import Context, Kept
 from igcd.methods.novel_count import CountNovel
 from igcd.methods.projector import Projector, TailAndProjector
 from igcd.methods.stage_views import LabeledViews, labeled_and_replayed
-from igcd.methods.states import State, join, part_of
-from igcd.training import Batch, Optimization, train
+from igcd.methods.states import State, part_of
+from igcd.training import Batch, Optimization
 from igcd.types import Stage
 
 
@@ -33,7 +33,7 @@ class Gcd(CenterMethod):
 
     def __init__(
         self,
-        surroundings: Surroundings,
+        context: Context,
         *,
         first_stage: Optimization,
         later_stages: Optimization,
@@ -47,19 +47,20 @@ class Gcd(CenterMethod):
         frozen_weight: float = 0.5,
         n_components: int = 128,
     ) -> None:
-        super().__init__(surroundings, count_novel=count_novel, n_starts=n_starts)
-        self._first_stage, self._later_stages = first_stage, later_stages
+        super().__init__(
+            context, first_stage=first_stage, later_stages=later_stages, count_novel=count_novel, n_starts=n_starts
+        )
         self._features, self._frozen_weight, self._n_components = features, frozen_weight, n_components
         self._labeled_weight, self._tau_u, self._tau_c = labeled_weight, tau_u, tau_c
         backbone = self._encoder.backbone
-        projector = Projector(backbone.n_features, generator=torch.Generator().manual_seed(surroundings.seed))
+        projector = Projector(backbone.n_features, generator=torch.Generator().manual_seed(context.seed))
         self._model = TailAndProjector(backbone.new_tail(), projector)
         self._projection: Projection | None = None  # of the pretrained feature, fitted to the first images
         self._replay = ImageBuffer(n_per_cluster=n_replay, size=self._encoder.transform.canvas)  # R
 
     def learn(self, stage: Stage) -> None:
         """Trains on labeled ∪ R and unlabeled images, clusters the unlabeled around them, and keeps a few of each."""
-        self._replay.remove(self._take_in_labels(stage))
+        self._forget(self._take_in_labels(stage))  # their guessed images
         labeled = labeled_and_replayed(self._encoder, stage.labeled, self._book.of(stage.labels), self._replay)
         unlabeled = self._encoder.training_views(stage.unlabeled)
         self._train(stage, labeled, unlabeled)
@@ -69,7 +70,7 @@ class Gcd(CenterMethod):
             self._projection = fit_projection(first, n_components=self._n_components)
         known, x = Known(self._compared(labeled.views), labeled.clusters), self._compared(unlabeled)
         clusters_of_x = self._cluster(stage, known, known, x)
-        self._record(stage, unlabeled, x)
+        self._record_opened(stage, unlabeled, x)
         self._keep(stage, labeled, known, unlabeled, Known(x, clusters_of_x))
 
     # Contrastive fine-tuning ---------------------------------------------------------------------------------------
@@ -77,16 +78,12 @@ class Gcd(CenterMethod):
     def _train(self, stage: Stage, labeled: LabeledViews, unlabeled: TrunkViews) -> None:
         if self._features == "frozen":
             return
-        train(
+        self._run_training(
             self._model,
             lambda model, batch, _epoch: self._loss(model, batch, labeled, unlabeled),
+            stage=stage.index,
             n_labeled=len(labeled.clusters),
             n_unlabeled=len(unlabeled.usable_idx),
-            optimization=self._first_stage if stage.index == 0 else self._later_stages,
-            fabric=self._given.fabric,
-            seed=self._given.seed * 1000 + stage.index,
-            after_epoch=self._given.after_epoch,
-            checkpoint=self._given.checkpoint,
         )
 
     def _loss(self, model: nn.Module, batch: Batch, labeled: LabeledViews, unlabeled: TrunkViews) -> Tensor:
@@ -148,23 +145,21 @@ class Gcd(CenterMethod):
 
     def kept(self) -> Kept:
         """What is held of past images."""
-        account = self._replay.entries.account()
-        return Kept(account.images, 0, account.images, account.pseudo_labeled, account.bytes)
+        return self._replay.kept()
 
-    def state_dict(self) -> State:
-        """All of it as tensors and text, as safetensors stores them."""
-        return join(
-            {
-                "base": super().state_dict(),
-                "model": (self._model.state_dict(), {}),
-                "projection": (self._projection.state_dict() if self._projection else {}, {}),
-                "replay": self._replay.state_dict(),
-            }
-        )
+    def _forget(self, clusters: Iterable[int]) -> None:
+        self._replay.remove(clusters)
+
+    def _state_parts(self) -> dict[str, State]:
+        return super()._state_parts() | {
+            "model": (self._model.state_dict(), {}),
+            "projection": (self._projection.state_dict() if self._projection else {}, {}),
+            "replay": self._replay.state_dict(),
+        }
 
     def load_state_dict(self, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
         """The inverse of `state_dict`."""
-        super().load_state_dict(part_of(tensors, "base"), part_of(metadata, "base"))
+        super().load_state_dict(tensors, metadata)
         self._model.load_state_dict(part_of(tensors, "model"))
         projection = part_of(tensors, "projection")
         self._projection = Projection(**projection) if projection else None

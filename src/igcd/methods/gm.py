@@ -5,7 +5,7 @@ to bottom: `learn` is a stage, `_split` tells known from novel, `_grow_loss` tra
 both, `_merge_loss` trains one head for all. Both phases are one training, the last third of its epochs the merging.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 
 import numpy as np
@@ -26,13 +26,13 @@ from igcd.functional.selection import select_per_category
 from igcd.methods.cosine_head import CosineHead, HeadedModel, random_prototypes
 from igcd.methods.joined_features import FeatureSpace, join_features
 from igcd.methods.kept_images import ImageBuffer
-from igcd.methods.method import Kept, Surroundings
+from igcd.methods.method import Context, Kept
 from igcd.methods.novel_count import CountNovel
 from igcd.methods.parametric import ParametricMethod, PrototypeStart, TwoViews
 from igcd.methods.predecessor import Predecessor, supervised_loss
 from igcd.methods.projector import Projector
 from igcd.methods.stage_views import LabeledViews, labeled_and_replayed
-from igcd.methods.states import State, join, part_of
+from igcd.methods.states import State, part_of
 from igcd.training import Batch, Optimization
 from igcd.types import UNLABELED, Stage
 
@@ -60,7 +60,7 @@ class GrowAndMerge(ParametricMethod):
 
     def __init__(
         self,
-        surroundings: Surroundings,
+        context: Context,
         *,
         first_stage: Optimization,
         later_stages: Optimization,
@@ -79,7 +79,7 @@ class GrowAndMerge(ParametricMethod):
         n_components: int = 128,
     ) -> None:
         super().__init__(
-            surroundings,
+            context,
             first_stage=first_stage,
             later_stages=later_stages,
             count_novel=count_novel,
@@ -98,7 +98,7 @@ class GrowAndMerge(ParametricMethod):
 
     def learn(self, stage: Stage) -> None:
         """Splits the unlabeled images, grows on the novel ones, merges, and keeps exemplars by herding."""
-        labeled, unlabeled = self._take_in_labels(stage), self._encoder.training_views(stage.unlabeled)
+        labeled, unlabeled = self._open_labeled(stage), self._encoder.training_views(stage.unlabeled)
         if self._projection is None and self._features != "tuned":
             self._projection = fit_projection(self._pretrained(labeled.views), n_components=self._n_components)
         if len(self._exemplars):
@@ -107,7 +107,7 @@ class GrowAndMerge(ParametricMethod):
             novel = self._open_novel(stage, labeled, unlabeled)
             self._train(stage, lambda views, _batch, _epoch: self._supervised(views), labeled, unlabeled)
         self._keep(stage, labeled, unlabeled, novel)
-        self._record(stage, unlabeled, novel)
+        self._record_opened(stage, unlabeled, novel)
 
     def _labeled_views(self, stage: Stage) -> LabeledViews:
         """The labeled images and the exemplars."""
@@ -259,7 +259,7 @@ class GrowAndMerge(ParametricMethod):
             idx = unlabeled.usable_idx[chosen.numpy()]
             self._exemplars.add(stage.unlabeled, np.asarray(idx), predicted[chosen], pseudo_labeled=True)
 
-    def _forget(self, clusters: set[int]) -> None:
+    def _forget(self, clusters: Iterable[int]) -> None:
         super()._forget(clusters)
         self._exemplars.remove(clusters)
 
@@ -267,12 +267,9 @@ class GrowAndMerge(ParametricMethod):
         """The exemplars."""
         return self._exemplars.kept()
 
-    def state_dict(self) -> State:
-        """All of it as tensors and text, as safetensors stores them."""
-        tensors, metadata = super().state_dict()
+    def _state_parts(self) -> dict[str, State]:
         projection = self._projection.state_dict() if self._projection else {}
-        own_tensors, own_metadata = join({"exemplars": self._exemplars.state_dict(), "projection": (projection, {})})
-        return tensors | own_tensors, metadata | own_metadata
+        return super()._state_parts() | {"exemplars": self._exemplars.state_dict(), "projection": (projection, {})}
 
     def load_state_dict(self, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
         """The inverse of `state_dict`."""

@@ -13,7 +13,7 @@ from igcd.functional.distillation import feature_distillation
 from igcd.functional.prototypes import draw_categories, draw_features, grouped_entropy, hardness, radius
 from igcd.functional.self_distillation import mutual_distillation
 from igcd.methods.kept_statistics import StatisticsMethod
-from igcd.methods.method import Surroundings
+from igcd.methods.method import Context
 from igcd.methods.novel_count import CountNovel
 from igcd.methods.parametric import PrototypeStart, TwoViews
 from igcd.methods.predecessor import Predecessor, supervised_loss
@@ -26,7 +26,7 @@ class Happy(StatisticsMethod):
 
     def __init__(
         self,
-        surroundings: Surroundings,
+        context: Context,
         *,
         first_stage: Optimization,
         later_stages: Optimization,
@@ -44,7 +44,7 @@ class Happy(StatisticsMethod):
         prototype_start: PrototypeStart = "centers",
     ) -> None:
         super().__init__(
-            surroundings,
+            context,
             first_stage=first_stage,
             later_stages=replace(later_stages, learning_rate=later_learning_rate),
             count_novel=count_novel,
@@ -59,13 +59,13 @@ class Happy(StatisticsMethod):
 
     def learn(self, stage: Stage) -> None:
         """Opens prototypes at the k-means centers least like the old ones, trains, and keeps statistics."""
-        labeled, unlabeled = self._take_in_labels(stage), self._encoder.training_views(stage.unlabeled)
+        labeled, unlabeled = self._open_labeled(stage), self._encoder.training_views(stage.unlabeled)
         novel = self._open_novel(stage, labeled, unlabeled)
         n_old = int(self._model.head.is_open.sum()) - len(novel)  # columns of open clusters, the novel ones behind
         with Predecessor(self._model.tail) as before:
             self._train(stage, partial(self._loss, before, n_old), labeled, unlabeled)
         self._remember(labeled, unlabeled, novel)
-        self._record(stage, unlabeled, novel)
+        self._record_opened(stage, unlabeled, novel)
 
     # The objective -------------------------------------------------------------------------------------------------
 

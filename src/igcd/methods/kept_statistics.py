@@ -14,7 +14,7 @@ from igcd.functional.prototypes import CategoryStatistics, category_statistics, 
 from igcd.methods.method import Kept
 from igcd.methods.parametric import ParametricMethod
 from igcd.methods.stage_views import LabeledViews
-from igcd.methods.states import State, part_of, prefixed
+from igcd.methods.states import State, part_of
 
 
 class KeptStatistics:
@@ -92,7 +92,7 @@ class StatisticsMethod(ParametricMethod):
         columns = (head.is_open.cumsum(0) - 1)[self._statistics.clusters[rows].to(cosines.device)]
         return labeled_loss((cosines / self._tau).log_softmax(dim=1), columns)
 
-    def _forget(self, clusters: set[int]) -> None:
+    def _forget(self, clusters: Iterable[int]) -> None:
         super()._forget(clusters)
         self._statistics.remove(clusters)
 
@@ -100,10 +100,8 @@ class StatisticsMethod(ParametricMethod):
         """Statistics, no image."""
         return self._statistics.kept()
 
-    def state_dict(self) -> State:
-        """All of it as tensors and text, as safetensors stores them."""
-        tensors, metadata = super().state_dict()
-        return tensors | prefixed("statistics", self._statistics.state_dict()), metadata
+    def _state_parts(self) -> dict[str, State]:
+        return super()._state_parts() | {"statistics": (self._statistics.state_dict(), {})}
 
     def load_state_dict(self, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
         """The inverse of `state_dict`."""

@@ -5,7 +5,7 @@ what the n images would do, and the images need not be kept.
 """
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import torch
 from torch import Tensor
@@ -13,9 +13,9 @@ from torch import Tensor
 from igcd.encoders.encoder import encode
 from igcd.encoders.trunk_cache import TrunkViews
 from igcd.methods.centers import CenterMethod, Known
-from igcd.methods.method import Kept, Surroundings
+from igcd.methods.method import Context, Kept
 from igcd.methods.novel_count import CountNovel
-from igcd.methods.states import State, join, part_of
+from igcd.methods.states import State, part_of
 from igcd.training import Optimization
 from igcd.types import Images, Stage
 
@@ -25,14 +25,16 @@ class KMeans(CenterMethod):
 
     def __init__(
         self,
-        surroundings: Surroundings,
+        context: Context,
         *,
-        first_stage: Optimization,  # noqa: ARG002 - nothing is trained; every method is made alike
-        later_stages: Optimization,  # noqa: ARG002
+        first_stage: Optimization,  # nothing is trained; every method is made alike
+        later_stages: Optimization,
         count_novel: CountNovel,
         n_starts: int = 10,
     ) -> None:
-        super().__init__(surroundings, count_novel=count_novel, n_starts=n_starts)
+        super().__init__(
+            context, first_stage=first_stage, later_stages=later_stages, count_novel=count_novel, n_starts=n_starts
+        )
         self._clamped = torch.empty(0, dtype=torch.int64)  # (c,) clusters that stay where they are
         self._sums = torch.empty(0, self._encoder.backbone.n_features)  # (c, d) over their images
         self._counts = torch.empty(0, dtype=torch.int64)  # (c,)
@@ -40,7 +42,7 @@ class KMeans(CenterMethod):
 
     def learn(self, stage: Stage) -> None:
         """Adds labeled images to the means of their categories, then clusters the unlabeled ones around them."""
-        self._remove(self._take_in_labels(stage))
+        self._forget(self._take_in_labels(stage))  # the means of guessed images
         labeled, unlabeled = (self._encoder.plain_views(images) for images in (stage.labeled, stage.unlabeled))
         x_labeled, x = self._compared(labeled), self._compared(unlabeled)
         clusters = self._book.of(stage.labels)[torch.from_numpy(labeled.usable_idx)]
@@ -52,7 +54,7 @@ class KMeans(CenterMethod):
         known = Known(torch.cat([x_labeled, means[is_absent]]), torch.cat([clusters, self._clamped[is_absent]]))
         clusters_of_x = self._cluster(stage, clamped, known, x)
 
-        self._record(stage, unlabeled, x)
+        self._record_opened(stage, unlabeled, x)
         is_discovered = ~torch.isin(clusters_of_x, self._clamped)
         self._add(x[is_discovered], clusters_of_x[is_discovered])
 
@@ -73,7 +75,7 @@ class KMeans(CenterMethod):
         self._sums = sums.index_add(0, rows, x)
         self._counts = counts + torch.bincount(rows, minlength=len(counts))
 
-    def _remove(self, clusters: set[int]) -> None:
+    def _forget(self, clusters: Iterable[int]) -> None:
         stays = ~torch.isin(self._clamped, torch.tensor(sorted(clusters), dtype=torch.int64))
         self._clamped, self._sums, self._counts = self._clamped[stays], self._sums[stays], self._counts[stays]
 
@@ -86,14 +88,13 @@ class KMeans(CenterMethod):
         n_bytes = sum(part.numel() * part.element_size() for part in (self._sums, self._counts))
         return Kept(replay_images=0, support_images=0, images=0, pseudo_labeled=0, bytes=n_bytes)
 
-    def state_dict(self) -> State:
-        """All of it as tensors and text, as safetensors stores them."""
+    def _state_parts(self) -> dict[str, State]:
         means = {"clamped": self._clamped, "sums": self._sums, "counts": self._counts}
-        return join({"base": super().state_dict(), "means": (means, {"last_labeled": self._last_labeled})})
+        return super()._state_parts() | {"means": (means, {"last_labeled": self._last_labeled})}
 
     def load_state_dict(self, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
         """The inverse of `state_dict`."""
-        super().load_state_dict(part_of(tensors, "base"), part_of(metadata, "base"))
+        super().load_state_dict(tensors, metadata)
         means = part_of(tensors, "means")
         self._clamped, self._sums, self._counts = means["clamped"], means["sums"], means["counts"]
         self._last_labeled = metadata["means.last_labeled"]

@@ -42,8 +42,8 @@ class Kept:
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """What a method is given besides images: the encoder, the device, randomness, and whom to tell how it goes."""
+class Context:
+    """What a method works with besides images: the encoder, the device, the seed, a checkpoint, a progress callback."""
 
     encoder: Encoder
     fabric: Fabric

@@ -7,7 +7,7 @@ from torch import Tensor
 from igcd.encoders.trunk_cache import TrunkViews
 from igcd.functional.margin import adaptive_margin, margin_cross_entropy, pair_attraction, pair_partners
 from igcd.functional.self_distillation import mean_entropy_gap
-from igcd.methods.method import Surroundings
+from igcd.methods.method import Context
 from igcd.methods.novel_count import CountNovel
 from igcd.methods.parametric import ParametricMethod, PrototypeStart, TwoViews
 from igcd.training import Batch, Optimization
@@ -19,7 +19,7 @@ class Orca(ParametricMethod):
 
     def __init__(
         self,
-        surroundings: Surroundings,
+        context: Context,
         *,
         first_stage: Optimization,
         later_stages: Optimization,
@@ -31,7 +31,7 @@ class Orca(ParametricMethod):
         prototype_start: PrototypeStart = "centers",
     ) -> None:
         super().__init__(
-            surroundings,
+            context,
             first_stage=replace(first_stage, weight_decay=weight_decay, schedule="steps"),
             later_stages=replace(later_stages, weight_decay=weight_decay, schedule="steps"),
             count_novel=count_novel,
@@ -43,7 +43,7 @@ class Orca(ParametricMethod):
 
     def learn(self, stage: Stage) -> None:
         """Opens a prototype for every category of the stage that has none yet, and trains on the stage's images."""
-        labeled, unlabeled = self._take_in_labels(stage), self._encoder.training_views(stage.unlabeled)
+        labeled, unlabeled = self._open_labeled(stage), self._encoder.training_views(stage.unlabeled)
         novel = self._open_novel(stage, labeled, unlabeled)
         margin = 0.0
 
@@ -58,7 +58,7 @@ class Orca(ParametricMethod):
             unlabeled,
             before_epoch=measure,
         )
-        self._record(stage, unlabeled, novel)
+        self._record_opened(stage, unlabeled, novel)
 
     def _margin(self, unlabeled: TrunkViews) -> float:
         """The mean of 1 − max p over the unlabeled images after the last epoch, within bounds."""

@@ -3,7 +3,7 @@
 A method of this kind is a subclass of `ParametricMethod` that brings `learn` and its loss; see `simgcd`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,24 +16,21 @@ from igcd.errors import IgcdError
 from igcd.functional.herding import category_means
 from igcd.functional.kmeans import kmeans
 from igcd.functional.prototypes import least_similar
-from igcd.methods.clusters import ClusterBook
+from igcd.methods.base import BaseMethod
 from igcd.methods.cosine_head import CosineHead, HeadedModel, random_prototypes
-from igcd.methods.method import Assignment, Discovery, Kept, Surroundings
+from igcd.methods.method import Context, Kept
 from igcd.methods.novel_count import CountNovel
 from igcd.methods.projector import Projector
 from igcd.methods.stage_views import LabeledViews, labeled_and_replayed
-from igcd.methods.states import State, join, part_of
-from igcd.training import Batch, Optimization, train
-from igcd.types import UNLABELED, Images, Stage
+from igcd.methods.states import State, part_of
+from igcd.training import Batch, Optimization
+from igcd.types import Stage
 
 PrototypeStart = Literal["centers", "random"]
 """Where a new prototype starts: at the center of some images, or in any direction.
 
 centers: of a labeled category, the mean of its features; of the novel ones, those k-means centers of the unlabeled
 images that are least like the clusters there are."""
-
-N_MEMBERS = 12
-"""Images named for a discovery, the most confident first."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +57,7 @@ Loss = Callable[[TwoViews, Batch, int], Tensor]
 """(both views of a batch, the batch, the epoch) -> ()."""
 
 
-class ParametricMethod:
+class ParametricMethod(BaseMethod):
     """A tail, a projector and a head with one prototype per cluster. Everything of `methods.method.Method` but `learn`.
 
     What a stage draws at random depends on the seed and the stage alone, so that a resumed run draws the same.
@@ -68,7 +65,7 @@ class ParametricMethod:
 
     def __init__(
         self,
-        surroundings: Surroundings,
+        context: Context,
         *,
         first_stage: Optimization,
         later_stages: Optimization,
@@ -76,28 +73,21 @@ class ParametricMethod:
         tau: float,
         prototype_start: PrototypeStart = "centers",
     ) -> None:
-        self._given, self._encoder = surroundings, surroundings.encoder
-        self._first_stage, self._later_stages = first_stage, later_stages
+        super().__init__(context, first_stage=first_stage, later_stages=later_stages)
         self._count_novel, self._tau, self._prototype_start = count_novel, tau, prototype_start
         self._model = self._new_model()
-        self._book = ClusterBook()
 
     def _new_model(self) -> HeadedModel:
         """The pretrained tail, a random projector, and no prototypes yet."""
-        projector = Projector(self._n_features, generator=torch.Generator().manual_seed(self._given.seed))
+        projector = Projector(self._n_features, generator=torch.Generator().manual_seed(self._context.seed))
         model = HeadedModel(self._encoder.backbone.new_tail(), projector, CosineHead(self._n_features))
         return model.to(self._encoder.backbone.device)
 
     # Opening clusters ----------------------------------------------------------------------------------------------
 
-    def _take_in_labels(self, stage: Stage) -> LabeledViews:
-        """The labeled images of a stage; each newly labeled category gets a cluster, an earlier discovery or a new one.
-
-        Discoveries that turned out to be nothing are closed.
-        """
-        unnamed = set(self._book.found) - set(self._book.cluster_of.values())
-        predicted = self.predict(stage.labeled).cluster.numpy() if unnamed and len(stage.labels) else stage.labels
-        self._forget(self._book.take_in_labels(stage.labels, predicted, unnamed))
+    def _open_labeled(self, stage: Stage) -> LabeledViews:
+        """The labeled images of a stage; each newly labeled category gets a cluster, and a new cluster a prototype."""
+        self._take_in_labels(stage)
         labeled = self._labeled_views(stage)
         n_known = len(self._model.head)
         n_new = self._book.n_clusters - n_known
@@ -137,13 +127,12 @@ class ParametricMethod:
             head.grow(centers[least_similar(centers, self._prototypes[head.is_open], n_novel)])
         return self._book.open(n_novel)
 
-    def _forget(self, clusters: set[int]) -> None:
-        self._book.drop(clusters)
+    def _forget(self, clusters: Iterable[int]) -> None:
         self._model.head.close(sorted(clusters))
 
     def _generator(self, stage: Stage, purpose: Literal["labeled", "novel"]) -> torch.Generator:
         number = 2 * stage.index + (purpose == "novel")
-        return torch.Generator().manual_seed((self._given.seed << 20) + number)
+        return torch.Generator().manual_seed((self._context.seed << 20) + number)
 
     # Training ------------------------------------------------------------------------------------------------------
 
@@ -162,19 +151,16 @@ class ParametricMethod:
         if not is_open.any():
             raise IgcdError("there is no category to learn; the first stage must have labels, or novel categories")
         targets = (is_open.cumsum(0) - 1)[labeled.clusters]
-        train(
+        self._run_training(
             self._model,
             lambda model, batch, epoch: loss(
                 two_views(model, batch, labeled, targets, unlabeled, is_open), batch, epoch
             ),
+            stage=stage.index,
             n_labeled=len(labeled.clusters),
             n_unlabeled=0 if unlabeled is None else len(unlabeled.usable_idx),
-            optimization=optimization or (self._first_stage if stage.index == 0 else self._later_stages),
-            fabric=self._given.fabric,
-            seed=self._given.seed * 1000 + stage.index,
+            optimization=optimization,
             before_epoch=before_epoch,
-            after_epoch=self._given.after_epoch,
-            checkpoint=self._given.checkpoint,
         )
 
     # Predicting ----------------------------------------------------------------------------------------------------
@@ -204,56 +190,36 @@ class ParametricMethod:
         """How the method predicts: by the head, unless it has another way. (n, d) -> (n,), (n,)."""
         return self._by_head(h)
 
-    def predict(self, images: Images) -> Assignment:
-        """The most probable cluster of each image and its probability."""
-        views = self._encoder.plain_views(images)
-        cluster = torch.full((len(images),), UNLABELED, dtype=torch.int64)
-        probability = torch.zeros(len(images))
-        if len(views.usable_idx):
-            cluster[views.usable_idx], probability[views.usable_idx] = self._classify(self._h(views))
-        return Assignment(cluster, probability)
+    def _assign(self, views: TrunkViews) -> tuple[Tensor, Tensor]:
+        return self._classify(self._h(views))
 
     # Recording -----------------------------------------------------------------------------------------------------
 
-    def _record(self, stage: Stage, unlabeled: TrunkViews, novel: Sequence[int]) -> None:
-        """Notes the clusters opened at this stage as discoveries, with their most confident images."""
+    def _record_opened(self, stage: Stage, unlabeled: TrunkViews, novel: Sequence[int]) -> None:
+        """Notes the clusters opened at this stage as discoveries; nearest is the known prototype most like theirs."""
         if not novel:
             return
-        cluster, probability = self._classify(self._h(unlabeled))
-        by_confidence = probability.argsort(descending=True, stable=True)
         is_known = self._model.head.is_open.clone()
         is_known[list(novel)] = False
         nearest: list[int | None] = [None] * len(novel)
         if is_known.any():
             likeness = self._prototypes[list(novel)] @ self._prototypes.T
             nearest = list(likeness.masked_fill(~is_known, -torch.inf).argmax(dim=1).tolist())
-        for opened, nearest_known in zip(novel, nearest, strict=True):
-            rows = by_confidence[cluster[by_confidence] == opened][:N_MEMBERS].numpy()
-            members = tuple(stage.unlabeled.ids[i] for i in unlabeled.usable_idx[rows].tolist())
-            self._book.found[opened] = Discovery(opened, stage.index, members, nearest_known)
+        self._record(stage, unlabeled, self._assign(unlabeled), dict(zip(novel, nearest, strict=True)))
 
     # What others ask -----------------------------------------------------------------------------------------------
-
-    def clusters_of_categories(self) -> dict[int, int]:
-        """For each category id of the stages so far, the cluster that stands for it."""
-        return dict(self._book.cluster_of)
-
-    def discoveries(self) -> list[Discovery]:
-        """The categories found so far without a label, in the order they were found."""
-        return list(self._book.found.values())
 
     def kept(self) -> Kept:
         """Nothing of past images, unless a method says so."""
         return Kept(replay_images=0, support_images=0, images=0, pseudo_labeled=0, bytes=0)
 
-    def state_dict(self) -> State:
-        """All of it as tensors and text, as safetensors stores them."""
-        return join({"model": (self._model.state_dict(), {}), "book": ({}, self._book.state_dict())})
+    def _state_parts(self) -> dict[str, State]:
+        return {"model": (self._model.state_dict(), {})}
 
     def load_state_dict(self, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
         """The inverse of `state_dict`."""
+        super().load_state_dict(tensors, metadata)
         self._model.load_state_dict(part_of(tensors, "model"))
-        self._book = ClusterBook.from_state_dict(part_of(metadata, "book"))
 
 
 def two_views(

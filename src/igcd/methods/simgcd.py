@@ -8,7 +8,7 @@ from torch import Tensor
 
 from igcd.functional import losses
 from igcd.functional.self_distillation import mean_entropy_gap, mutual_distillation
-from igcd.methods.method import Surroundings
+from igcd.methods.method import Context
 from igcd.methods.novel_count import CountNovel
 from igcd.methods.parametric import ParametricMethod, PrototypeStart, TwoViews
 from igcd.training import Batch, Optimization
@@ -20,7 +20,7 @@ class SimGcd(ParametricMethod):
 
     def __init__(
         self,
-        surroundings: Surroundings,
+        context: Context,
         *,
         first_stage: Optimization,
         later_stages: Optimization,
@@ -36,7 +36,7 @@ class SimGcd(ParametricMethod):
         prototype_start: PrototypeStart = "centers",
     ) -> None:
         super().__init__(
-            surroundings,
+            context,
             first_stage=first_stage,
             later_stages=later_stages,
             count_novel=count_novel,
@@ -50,10 +50,10 @@ class SimGcd(ParametricMethod):
 
     def learn(self, stage: Stage) -> None:
         """Opens a prototype for every category of the stage that has none yet, and trains on the stage's images."""
-        labeled, unlabeled = self._take_in_labels(stage), self._encoder.training_views(stage.unlabeled)
+        labeled, unlabeled = self._open_labeled(stage), self._encoder.training_views(stage.unlabeled)
         novel = self._open_novel(stage, labeled, unlabeled)
         self._train(stage, self._loss, labeled, unlabeled)
-        self._record(stage, unlabeled, novel)
+        self._record_opened(stage, unlabeled, novel)
 
     def _loss(self, views: TwoViews, _batch: Batch, epoch: int) -> Tensor:
         """L = L_rep + L_cls: λ of each is supervised, 1 − λ is not and takes in the labeled images, too."""

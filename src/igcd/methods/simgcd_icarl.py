@@ -4,7 +4,7 @@ The head still learns, and says under which cluster an unlabeled image joins the
 memory alone.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -17,32 +17,32 @@ from igcd.functional.grouping import distinct
 from igcd.functional.herding import category_means, herding
 from igcd.functional.selection import select_per_category
 from igcd.methods.kept_images import ImageBuffer
-from igcd.methods.method import Kept, Surroundings
+from igcd.methods.method import Context, Kept
 from igcd.methods.simgcd import SimGcd
 from igcd.methods.stage_views import LabeledViews, labeled_and_replayed
-from igcd.methods.states import State, join, part_of
+from igcd.methods.states import State, part_of
 from igcd.types import Stage
 
 
 class SimGcdIcarl(SimGcd):
     """SimGCD that replays a herded memory and predicts by it. Implements `igcd.methods.method.Method`."""
 
-    def __init__(self, surroundings: Surroundings, *, n_replay: int = 8, **options: Any) -> None:  # noqa: ANN401 - SimGCD's
-        super().__init__(surroundings, **options)
+    def __init__(self, context: Context, *, n_replay: int = 8, **options: Any) -> None:  # noqa: ANN401 - SimGCD's
+        super().__init__(context, **options)
         self._memory = ImageBuffer(n_per_cluster=n_replay, size=self._encoder.transform.canvas)
         self._means = torch.empty(0, self._n_features)  # (c, d), of the exemplars of each cluster in the memory
         self._mean_clusters = torch.empty(0, dtype=torch.int64)  # (c,)
 
     def learn(self, stage: Stage) -> None:
         """A stage of SimGCD with the memory among the labeled images; then the memory takes in this stage's images."""
-        labeled, unlabeled = self._take_in_labels(stage), self._encoder.training_views(stage.unlabeled)
+        labeled, unlabeled = self._open_labeled(stage), self._encoder.training_views(stage.unlabeled)
         novel = self._open_novel(stage, labeled, unlabeled)
         self._train(stage, self._loss, labeled, unlabeled)
         self._keep(stage, labeled, unlabeled)
         self._mean_clusters, rows = distinct(self._memory.clusters)
         h = self._h(self._encoder.plain_views(self._memory.images()))
         self._means = category_means(h, rows.to(h.device), n_categories=len(self._mean_clusters))
-        self._record(stage, unlabeled, novel)
+        self._record_opened(stage, unlabeled, novel)
 
     def _labeled_views(self, stage: Stage) -> LabeledViews:
         return labeled_and_replayed(self._encoder, stage.labeled, self._book.of(stage.labels), self._memory)
@@ -81,7 +81,7 @@ class SimGcdIcarl(SimGcd):
         best = (h @ self._means.to(h).T / self._tau).softmax(dim=1).max(dim=1)
         return self._mean_clusters[best.indices.cpu()], best.values.cpu()
 
-    def _forget(self, clusters: set[int]) -> None:
+    def _forget(self, clusters: Iterable[int]) -> None:
         super()._forget(clusters)
         self._memory.remove(clusters)
 
@@ -89,12 +89,9 @@ class SimGcdIcarl(SimGcd):
         """The images of the memory."""
         return self._memory.kept()
 
-    def state_dict(self) -> State:
-        """All of it as tensors and text, as safetensors stores them."""
+    def _state_parts(self) -> dict[str, State]:
         means = {"means": self._means, "clusters": self._mean_clusters}
-        tensors, metadata = join({"memory": self._memory.state_dict(), "exemplars": (means, {})})
-        of_head, of_book = super().state_dict()
-        return of_head | tensors, of_book | metadata
+        return super()._state_parts() | {"memory": self._memory.state_dict(), "exemplars": (means, {})}
 
     def load_state_dict(self, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
         """The inverse of `state_dict`."""

@@ -28,15 +28,15 @@ from igcd.functional.neighbors import neighbor_graph
 from igcd.functional.novelty import Projection, calibrate_margin, fit_projection, is_novel, match_known
 from igcd.functional.selection import Select, select_at_random, select_by_density, select_per_category
 from igcd.memory.support_set import SupportSet
-from igcd.methods.clusters import ClusterBook
+from igcd.methods.base import BaseMethod
 from igcd.methods.kept_images import ImageBuffer
 from igcd.methods.kept_statistics import KeptStatistics
-from igcd.methods.method import Assignment, Discovery, Kept, Surroundings
+from igcd.methods.method import Context, Discovery, Kept
 from igcd.methods.projector import Projector, TailAndProjector
 from igcd.methods.stage_views import LabeledViews, labeled_and_replayed
-from igcd.methods.states import State, join, part_of
-from igcd.training import Batch, Optimization, train
-from igcd.types import UNLABELED, Images, IntArray, Stage
+from igcd.methods.states import State, part_of
+from igcd.training import Batch, Optimization
+from igcd.types import IntArray, Stage
 
 FeatureSpace = Literal["tuned", "frozen", "dual"]
 """What is compared: the paper's trained feature, the untouched one, or both joined, with peaks found in the untouched.
@@ -102,12 +102,12 @@ class _Novel:
     nearest_known: dict[int, int]  # cluster -> the known cluster most like it
 
 
-class SnnDensity:
+class SnnDensity(BaseMethod):
     """Soft nearest neighbors with density-selected support and replay. Implements `igcd.methods.method.Method`."""
 
     def __init__(
         self,
-        surroundings: Surroundings,
+        context: Context,
         *,
         first_stage: Optimization,
         later_stages: Optimization,
@@ -125,13 +125,12 @@ class SnnDensity:
         frozen_weight: float = 0.5,
         n_components: int = 128,
     ) -> None:
-        self._given, self._encoder = surroundings, surroundings.encoder
-        self._first_stage, self._later_stages = first_stage, later_stages
+        super().__init__(context, first_stage=first_stage, later_stages=later_stages)
         self._features, self._objective, self._selection = features, objective, selection
         self._support_selection, self._replay_selection = support_selection, replay_selection
         self._supervise_replay, self._n_learned, self._novel_support = supervise_replay, n_learned, novel_support
         self._frozen_support, self._frozen_weight, self._n_components = frozen_support, frozen_weight, n_components
-        self._generator = torch.Generator().manual_seed(surroundings.seed)
+        self._generator = torch.Generator().manual_seed(context.seed)
 
         backbone, size = self._encoder.backbone, self._encoder.transform.canvas
         projector = Projector(backbone.n_features, generator=self._generator)
@@ -142,13 +141,12 @@ class SnnDensity:
         self._support = SupportSet(n_per_category=n_support)  # S: their features
         self._replay = ImageBuffer(n_per_cluster=n_replay, size=size)  # R
         self._means = KeptStatistics(n_components)  # of the frozen feature, which never moves, where they are asked for
-        self._book = ClusterBook()
 
     # Section 4: one stage ------------------------------------------------------------------------------------------
 
     def learn(self, stage: Stage) -> None:
         """Learns from labeled ∪ R and unlabeled images with S as it grows, then updates S and R for later stages."""
-        self._take_in_labels(stage)
+        self._means.remove(self._take_in_labels(stage))  # of guessed images
         labeled, unlabeled = self._labeled_and_replayed(stage), self._encoder.training_views(stage.unlabeled)
         if self._projection is None:
             self._projection = fit_projection(self._frozen(labeled.views), n_components=self._n_components)
@@ -163,7 +161,7 @@ class SnnDensity:
         self._train(stage.index, self._with_pseudo_labeled(stage, labeled, novel), unlabeled)
 
         if self._features == "tuned":  # the space has moved: its peaks are found anew
-            self._forget(novel.nearest_known)
+            self._discard(novel.nearest_known)
             self._calibrate(labeled)
             self._support_labeled(labeled)
             novel = self._find_novel(stage, labeled, unlabeled)
@@ -171,13 +169,6 @@ class SnnDensity:
             novel = self._choose_among_claimed(stage, unlabeled, novel)
         self._keep(stage, labeled, novel)
         self._support = self._compared_support()
-
-    def _take_in_labels(self, stage: Stage) -> None:
-        """Gives each newly labeled category a cluster: the discovery that mostly holds its images, or a new one."""
-        unnamed = set(self._support_images.clusters.tolist()) - set(self._book.cluster_of.values())
-        predicted = self.predict(stage.labeled).cluster.numpy() if unnamed and len(stage.labels) else stage.labels
-        self._forget(self._book.take_in_labels(stage.labels, predicted, unnamed))
-        self._means.remove(unnamed & set(self._book.cluster_of.values()))  # of guessed images
 
     def _labeled_and_replayed(self, stage: Stage) -> LabeledViews:
         replay = self._replay if len(stage.labels) or self._supervise_replay else None
@@ -205,17 +196,13 @@ class SnnDensity:
             nonlocal support
             support = self._encode_support(self._tuned)
 
-        train(
+        self._run_training(
             self._model,
             lambda model, batch, epoch: self._loss(model, batch, epoch, labeled.views, targets, unlabeled, support),
+            stage=stage,
             n_labeled=len(labeled.clusters),
             n_unlabeled=len(unlabeled.usable_idx),
-            optimization=self._first_stage if stage == 0 else self._later_stages,
-            fabric=self._given.fabric,
-            seed=self._given.seed * 1000 + stage,
             before_epoch=refresh,
-            after_epoch=self._given.after_epoch,
-            checkpoint=self._given.checkpoint,
         )
 
     def _loss(
@@ -460,23 +447,10 @@ class SnnDensity:
 
     # What others ask -----------------------------------------------------------------------------------------------
 
-    def predict(self, images: Images) -> Assignment:
+    def _assign(self, views: TrunkViews) -> tuple[Tensor, Tensor]:
         """The most probable cluster of each image and its probability."""
-        views = self._encoder.plain_views(images)
-        cluster = torch.full((len(images),), UNLABELED, dtype=torch.int64)
-        probability = torch.zeros(len(images))
-        if len(views.usable_idx):
-            found = self._support.predict(self._compared(views), tau=self._objective.tau)
-            cluster[views.usable_idx], probability[views.usable_idx] = found[0].cpu(), found[1].cpu()
-        return Assignment(cluster, probability)
-
-    def clusters_of_categories(self) -> dict[int, int]:
-        """For each category id of the stages so far, the cluster that stands for it."""
-        return dict(self._book.cluster_of)
-
-    def discoveries(self) -> list[Discovery]:
-        """The categories found so far without a label, in the order they were found."""
-        return list(self._book.found.values())
+        cluster, probability = self._support.predict(self._compared(views), tau=self._objective.tau)
+        return cluster.cpu(), probability.cpu()
 
     def kept(self) -> Kept:
         """What is held of past images."""
@@ -490,39 +464,33 @@ class SnnDensity:
         )
 
     def _forget(self, clusters: Iterable[int]) -> None:
-        clusters = set(clusters)
         self._support_images.remove(clusters)
         self._replay.remove(clusters)
         self._means.remove(clusters)
-        self._book.drop(clusters)
 
-    def state_dict(self) -> State:
-        """All of it as tensors and text, as safetensors stores them."""
+    def _state_parts(self) -> dict[str, State]:
         method = {
             "granularity": json.dumps(asdict(self._told) if self._told else None),
             "generator": json.dumps(self._generator.get_state().tolist()),
         }
-        return join(
-            {
-                "model": (self._model.state_dict(), {}),
-                "projection": (self._projection.state_dict() if self._projection else {}, {}),
-                "means": (self._means.state_dict(), {}),
-                "book": ({}, self._book.state_dict()),
-                "method": ({}, method),
-                "support_images": self._support_images.state_dict(),
-                "support": self._support.state_dict(),
-                "replay": self._replay.state_dict(),
-            }
-        )
+        return {
+            "model": (self._model.state_dict(), {}),
+            "projection": (self._projection.state_dict() if self._projection else {}, {}),
+            "means": (self._means.state_dict(), {}),
+            "method": ({}, method),
+            "support_images": self._support_images.state_dict(),
+            "support": self._support.state_dict(),
+            "replay": self._replay.state_dict(),
+        }
 
     def load_state_dict(self, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
         """The inverse of `state_dict`."""
+        super().load_state_dict(tensors, metadata)
         self._model.load_state_dict(part_of(tensors, "model"))
         projection = part_of(tensors, "projection")
         self._projection = Projection(**projection) if projection else None
         if means := part_of(tensors, "means"):  # an older state has none
             self._means = KeptStatistics.from_state_dict(means)
-        self._book = ClusterBook.from_state_dict(part_of(metadata, "book"))
         granularity = json.loads(metadata["method.granularity"])
         self._told = Granularity(**granularity) if granularity else None
         self._generator.set_state(torch.tensor(json.loads(metadata["method.generator"]), dtype=torch.uint8))

@@ -8,7 +8,7 @@ which images came.
 from torch import Tensor
 
 from igcd.functional import losses
-from igcd.methods.method import Surroundings
+from igcd.methods.method import Context
 from igcd.methods.novel_count import CountNovel
 from igcd.methods.parametric import ParametricMethod, TwoViews
 from igcd.training import Batch, Optimization
@@ -20,7 +20,7 @@ class Supervised(ParametricMethod):
 
     def __init__(
         self,
-        surroundings: Surroundings,
+        context: Context,
         *,
         first_stage: Optimization,
         later_stages: Optimization,
@@ -30,15 +30,13 @@ class Supervised(ParametricMethod):
         tau_u: float = 1.0,
         tau_c: float = 0.07,
     ) -> None:
-        super().__init__(
-            surroundings, first_stage=first_stage, later_stages=later_stages, count_novel=count_novel, tau=tau
-        )
+        super().__init__(context, first_stage=first_stage, later_stages=later_stages, count_novel=count_novel, tau=tau)
         self._labeled_weight, self._tau_u, self._tau_c = labeled_weight, tau_u, tau_c
 
     def learn(self, stage: Stage) -> None:
         """Trains anew on the labeled images; the unlabeled ones have no part."""
         self._model = self._new_model()
-        labeled = self._take_in_labels(stage)
+        labeled = self._open_labeled(stage)
         self._train(stage, self._loss, labeled, None, optimization=self._first_stage)
 
     def _loss(self, views: TwoViews, _batch: Batch, _epoch: int) -> Tensor:

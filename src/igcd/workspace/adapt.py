@@ -14,7 +14,7 @@ from lightning_fabric import Fabric
 from igcd.data.images import digest
 from igcd.encoders.encoder import Encoder
 from igcd.errors import IgcdError
-from igcd.methods.method import Surroundings
+from igcd.methods.method import Context
 from igcd.methods.snn_density import SnnDensity
 from igcd.runner import EpochCheckpoint
 from igcd.tensor_files import read_tensors, write_tensors
@@ -73,7 +73,7 @@ def adapt_tail(
     checkpoint.stage = index
     fabric = Fabric(accelerator="cpu" if encoder.backbone.device.type == "cpu" else "gpu", devices=1)
     method = SnnDensity(
-        Surroundings(encoder, fabric, seed, checkpoint, after_epoch),
+        Context(encoder, fabric, seed, checkpoint, after_epoch),
         first_stage=first_stage,
         later_stages=later_stages,
         features="dual",
