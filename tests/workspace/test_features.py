@@ -1,7 +1,10 @@
 """Real encoders (a small random network), features by content, and the adaptation of the tail."""
 
+import json
+
 import numpy as np
 import pytest
+import torch
 from workspace.painted_photos import PatternEncoder, paint_categories
 
 from igcd.data.quarantine import Quarantine
@@ -10,6 +13,8 @@ from igcd.encoders.encoder import Encoder
 from igcd.encoders.trunk_cache import TrunkCache
 from igcd.encoders.views import Transform
 from igcd.errors import IgcdError
+from igcd.methods.snn_density import SnnDensity
+from igcd.tensor_files import read_tensors
 from igcd.training import Optimization
 from igcd.workspace import decisions, queries
 from igcd.workspace.accept import accept_stage
@@ -19,7 +24,7 @@ from igcd.workspace.discover import discover
 from igcd.workspace.feature_store import read_features
 from igcd.workspace.features import AdaptedEncoder, FrozenEncoder, embed_missing, encoder_of, open_tail
 from igcd.workspace.init import init_workspace
-from igcd.workspace.photos import add_photos
+from igcd.workspace.photos import add_photos, find_photos
 from igcd.workspace.predict import outside_photos, predict_images
 
 BRIEF = Optimization(2, learning_rate=0.05, batch_size=32)
@@ -92,6 +97,53 @@ def test_adapting_changes_the_encoder_and_goes_on_from_stage_to_stage(catalog, e
     assert second != path
     assert discover(catalog, AdaptedEncoder(encoder, open_tail(encoder, second)), adapted=second).n_new == 8
     assert current_encoder(catalog, encoder).key != seeing.key
+
+
+def test_adapting_again_knows_of_merges_and_carries_weights_only(catalog, encoder, tmp_path, monkeypatch):
+    methods, stages, loaded = [], [], []
+
+    class Watched(SnnDensity):
+        def load_state_dict(self, tensors, metadata):
+            loaded.append(tensors)
+            super().load_state_dict(tensors, metadata)
+
+        def learn(self, stage):
+            methods.append(self)
+            stages.append(stage)
+            super().learn(stage)
+
+    monkeypatch.setattr("igcd.workspace.adapt.SnnDensity", Watched)
+    paint_categories(tmp_path / "more", {"oak": (2, range(8))})
+    oak = labeled(catalog, tmp_path / "more", "oak")
+    first = adapt_tail(catalog, encoder, first_stage=BRIEF, later_stages=BRIEF)
+    assert set(stages[0].category_names) == {"1", "2", str(oak)}
+    discover(catalog, AdaptedEncoder(encoder, open_tail(encoder, first)), adapted=first)
+    accept_stage(catalog, author="ann")
+    decisions.merge(catalog, oak, 2, author="ann")
+    paint_categories(tmp_path / "june", {"x": (9, range(8))})
+    add_photos(catalog, [tmp_path / "june"])
+    second = adapt_tail(catalog, encoder, first_stage=BRIEF, later_stages=BRIEF)
+
+    assert stages[1].category_names == ("1", "2") and set(methods[1].clusters_of_categories()) == {0, 1}
+    tensors, text = methods[1].state_dict()
+    category_of = {photo.id: photo.category for photo in queries.photos(catalog, range(1, 51))}
+    cluster_of = methods[1].clusters_of_categories()
+    for part in ("support_images", "replay"):
+        held = zip(json.loads(text[f"{part}.image_ids"]), tensors[f"{part}.categories"].tolist(), strict=True)
+        of_known = {(category_of[int(photo)], cluster) for photo, cluster in held if cluster in cluster_of.values()}
+        assert of_known == {(1, cluster_of[0]), (2, cluster_of[1])}
+    for path in (first, second):
+        tensors, text = read_tensors(path)
+        assert {name.split(".")[0] for name in tensors} == {"model"} and set(text) == {"workspace.n_stages"}
+    assert read_tensors(second)[1] == {"workspace.n_stages": "2"}
+    assert all(torch.equal(loaded[-1][name], tensor) for name, tensor in read_tensors(first)[0].items())
+
+
+def labeled(catalog, folder, name):
+    """Adds photos with a label, as `init` does; the id of their category."""
+    found = find_photos([folder], workspace=catalog.folder)
+    add_photos(catalog, [folder], labels=dict.fromkeys(found, name), found=found)
+    return next(category.id for category in queries.categories(catalog) if category.name == name)
 
 
 def test_adapting_needs_labels(tmp_path, encoder):

@@ -1,15 +1,16 @@
 """`igcd discover --adapt`: the encoder's tail learns from the person's photos, by the stage loop of the paper's method.
 
-The labels are what the person has said so far, the unlabeled photos those of the stage. S and R of the method are in
-its state, which lies beside the catalog; a stage that is adapted goes on from the last one that was.
+The labels are what the person has said so far, the unlabeled photos those of the stage. From one adaptation to the next
+only weights are carried on, in a file beside the catalog. Which categories there are, and what is in S and R, comes
+from the catalog every time: what a person merges, renames or undoes counts here as well.
 """
 
-import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import numpy as np
 from lightning_fabric import Fabric
+from torch import Tensor
 
 from igcd.data.images import digest
 from igcd.encoders.encoder import Encoder
@@ -29,6 +30,10 @@ FIRST_STAGE = Optimization(n_epochs=15)
 LATER_STAGES = Optimization(n_epochs=10)
 """Fewer epochs than the paper's 100 and 40: on two cores an adaptation shall take minutes, and first experiments
 reached most of the gain with 15."""
+
+
+N_STAGES = "workspace.n_stages"
+"""Under this name a file of weights says how many adaptations they went through."""
 
 
 def adapt_tail(
@@ -55,11 +60,10 @@ def adapt_tail(
     is_labeled = (evidence.labels != UNLABELED) & has_file
     if len(set(evidence.labels[is_labeled].tolist())) < 2:
         raise IgcdError("adapting needs labeled photos of two categories at least; label some, or leave out --adapt")
-    tensors, text = ({}, {}) if former is None else read_tensors(former)
-    category_ids: list[int] = json.loads(text.get("workspace.category_ids", "[]"))
-    category_ids += sorted(set(evidence.labels[is_labeled].tolist()) - set(category_ids))
+    former_tensors, former_text = ({}, {}) if former is None else read_tensors(former)
+    category_ids = sorted(set(evidence.labels[is_labeled].tolist()))
     number_of = {category: number for number, category in enumerate(category_ids)}
-    index = int(text.get("workspace.n_stages", "0"))
+    index = int(former_text.get(N_STAGES, "0"))
     data = Stage(
         index=index,
         labeled=PhotoFiles(files[photo] for photo in evidence.photo_ids[is_labeled].tolist()),
@@ -78,15 +82,19 @@ def adapt_tail(
         later_stages=later_stages,
         features="dual",
     )
-    if tensors:
-        method.load_state_dict(tensors, text)
-    method.learn(data)
     tensors, text = method.state_dict()
-    text |= {"workspace.category_ids": json.dumps(category_ids), "workspace.n_stages": str(index + 1)}
+    method.load_state_dict({**tensors, **_weights(former_tensors)}, text)
+    method.learn(data)
+    tensors, _ = method.state_dict()
     path = catalog.folder / "model" / f"adapted-{stage}-{lesson}.safetensors"
-    write_tensors(path, tensors, text)
+    write_tensors(path, _weights(tensors), {N_STAGES: str(index + 1)})
     checkpoint.clear()
     return path
+
+
+def _weights(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Of a method's state the weights of the tail and its projector: all that one adaptation leaves to the next."""
+    return {name: tensor for name, tensor in tensors.items() if name.startswith("model.")}
 
 
 def current_encoder(catalog: Catalog, encoder: Encoder) -> PhotoEncoder:
