@@ -33,5 +33,5 @@ def read_json(path: Path) -> Any:  # noqa: ANN401 - whatever JSON holds
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise IgcdError(f"{path} is missing; is {path.parent} the output of `igcd run`?") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise IgcdError(f"{path} cannot be read ({error}); run again into another folder") from None

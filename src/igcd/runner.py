@@ -23,10 +23,11 @@ from igcd.data.images import BrokenImageError
 from igcd.data.quarantine import Quarantine
 from igcd.errors import IgcdError
 from igcd.methods.method import Assignment, Discovery, Method
+from igcd.methods.stored import read_model
 from igcd.metrics.predictions import read_predictions, write_predictions
 from igcd.metrics.scorecard import scorecard
 from igcd.records import read_json, write_json
-from igcd.tensor_files import read_tensors, write_tensors
+from igcd.tensor_files import named_in_errors, read_tensors, write_tensors
 from igcd.training import Checkpoint, EpochReport
 from igcd.types import Images, Predictions, Stage, StageTruth, Stream, Truth
 
@@ -58,7 +59,8 @@ class EpochCheckpoint:
         if not self._path.is_file():
             return 0, {}
         state, text = read_tensors(self._path)
-        return (int(text["n_epochs_done"]), state) if int(text["stage"]) == self.stage else (0, {})
+        with named_in_errors(self._path):
+            return (int(text["n_epochs_done"]), state) if int(text["stage"]) == self.stage else (0, {})
 
     def save(self, n_epochs_done: int, state: dict[str, Tensor]) -> None:
         """Keeps the state, whole or not at all."""
@@ -311,9 +313,9 @@ def _load_method(method: Method, path: Path) -> int:
     """How many stages the method has learned already."""
     if not path.is_file():
         return 0
-    tensors, text = read_tensors(path)
-    method.load_state_dict(tensors, text)
-    return int(text["n_stages_done"])
+    model = read_model(path)
+    model.load_into(method)
+    return model.n_stages
 
 
 def _all_predictions(out: Path, n_stages: int) -> Predictions:

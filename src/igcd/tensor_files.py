@@ -1,14 +1,20 @@
-"""Tensors on disk: safetensors files that are there whole or not at all, never a pickle."""
+"""Tensors on disk: safetensors files that are there whole or not at all, with a checksum, never a pickle."""
 
+import hashlib
+import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
-from safetensors import SafetensorError, safe_open
+import torch
+from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from igcd.errors import IgcdError
+
+CHECKSUM = "checksum"
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], text: Mapping[str, str]) -> None:
@@ -16,19 +22,48 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], text: Mapping[str, 
     path.parent.mkdir(parents=True, exist_ok=True)
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        save_file({name: tensor.contiguous().clone() for name, tensor in tensors.items()}, unfinished, dict(text))
+        whole = {name: tensor.contiguous().clone() for name, tensor in tensors.items()}
+        save_file(whole, unfinished, dict(text) | {CHECKSUM: _checksum(whole, text)})
         unfinished.replace(path)
     finally:
         unfinished.unlink(missing_ok=True)
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Reads what `write_tensors` wrote."""
+    """Reads what `write_tensors` wrote, and nothing that has changed since."""
     try:
         with safe_open(path, framework="pt") as file:
             text = dict(file.metadata() or {})
-        return load_file(path), text
+        tensors = load_file(path)
     except FileNotFoundError:
         raise IgcdError(f"{path} is missing; is {path.parent} the model of `igcd run`?") from None
-    except (OSError, SafetensorError) as error:
+    except Exception as error:  # besides its own errors, safetensors lets those of torch and of the mapping through
         raise IgcdError(f"{path} cannot be read ({error}); run again into another folder") from None
+    if text.pop(CHECKSUM, None) != _checksum(tensors, text):
+        raise IgcdError(
+            f"{path} is damaged, or an older igcd wrote it: its checksum does not fit; run again into another folder"
+        )
+    return tensors, text
+
+
+@contextmanager
+def named_in_errors(path: Path) -> Iterator[None]:
+    """Around what takes in the content of a file: where it does not fit, a sentence that names the file."""
+    try:
+        yield
+    except IgcdError as error:
+        raise IgcdError(f"{path}: {error}") from None
+    except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise IgcdError(
+            f"{path} does not hold what this version of igcd writes there ({reason}); run again into another folder"
+        ) from None
+
+
+def _checksum(tensors: Mapping[str, Tensor], text: Mapping[str, str]) -> str:
+    """Of every name, type, shape and value, whatever their order in the file."""
+    hasher = hashlib.blake2b(json.dumps(sorted(text.items())).encode(), digest_size=16)
+    for name, tensor in sorted(tensors.items()):
+        hasher.update(json.dumps([name, str(tensor.dtype), list(tensor.shape)]).encode())
+        hasher.update(tensor.cpu().reshape(-1).view(torch.uint8).numpy().data)
+    return hasher.hexdigest()

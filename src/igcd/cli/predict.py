@@ -13,24 +13,27 @@ from igcd.data.files import image_paths
 from igcd.data.images import FileImages
 from igcd.data.quarantine import Quarantine
 from igcd.errors import IgcdError
+from igcd.methods.stored import read_model
 from igcd.records import read_json
-from igcd.tensor_files import read_tensors
+from igcd.report.run_records import StageRecord, read_record
 from igcd.types import UNLABELED
 
 
 def predict(folder: Path, paths: Sequence[Path], *, as_json: bool) -> None:
     """Prints category, probability and whether it is novel for image files, and for all image files of folders."""
     recipe = parse_recipe(read_json(folder / "config.json"), str(folder / "config.json"))
-    tensors, text = read_tensors(folder / "model" / "model.safetensors")
-    last_stage = read_json(folder / "stages" / f"stage-{int(text['n_stages_done']) - 1}.json")
-    name_of = {int(cluster): name for cluster, name in last_stage["known_clusters"].items()}
+    model = read_model(folder / "model" / "model.safetensors")
+    model.require_finite()
+    last_stage = read_record(folder / "stages" / f"stage-{model.n_stages - 1}.json", StageRecord)
 
     names, images = _collect(paths)
     quarantine = Quarantine(limit=1.0)
     encoder = build_encoder(recipe.encoder, quarantine=quarantine)
     method = method_maker(recipe, encoder, build_fabric(recipe))(None, lambda _report: None)
-    method.load_state_dict(tensors, text)
+    model.load_into(method)
     assignment = method.predict(images)
+    if not assignment.probability[assignment.cluster != UNLABELED].isfinite().all():
+        raise IgcdError(f"{model.path} gives probabilities that are not finite; run again with a lower learning rate")
 
     rows: list[dict[str, str | float | bool]] = []
     answers = zip(names, images.ids, assignment.cluster.tolist(), assignment.probability.tolist(), strict=True)
@@ -38,9 +41,9 @@ def predict(folder: Path, paths: Sequence[Path], *, as_json: bool) -> None:
         if cluster == UNLABELED:
             rows.append({"image": name, "error": quarantine.reasons[image_id]})
             continue
-        is_novel = cluster not in name_of
-        category = f"novel-{cluster}" if is_novel else name_of[cluster]
-        rows.append({"image": name, "category": category, "probability": round(probability, 4), "novel": is_novel})
+        known = last_stage.known_clusters.get(str(cluster))
+        category = f"novel-{cluster}" if known is None else known
+        rows.append({"image": name, "category": category, "probability": round(probability, 4), "novel": known is None})
     if as_json:
         print(json.dumps(rows, indent=2, ensure_ascii=False))
         return

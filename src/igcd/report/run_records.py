@@ -145,8 +145,10 @@ def read_run(folder: Path) -> Run:
             f"{folder} holds a run that is not finished ({n_done} stage{'' if n_done == 1 else 's'} done); repeat its "
             f"`igcd run` command with --out {folder} --resume, then report"
         )
-    results = _read(folder / "results.json", Results)
-    stages = tuple(_read(folder / "stages" / f"stage-{result.stage}.json", StageRecord) for result in results.stages)
+    results = read_record(folder / "results.json", Results)
+    stages = tuple(
+        read_record(folder / "stages" / f"stage-{result.stage}.json", StageRecord) for result in results.stages
+    )
     predictions = read_predictions(folder / "predictions.csv")
     scored = sorted(result.stage for result in results.stages)
     predicted = sorted(set(predictions.stage.tolist()))
@@ -170,7 +172,8 @@ def read_run(folder: Path) -> Run:
 _R = TypeVar("_R", bound=Record)
 
 
-def _read(path: Path, kind: type[_R]) -> _R:
+def read_record(path: Path, kind: type[_R]) -> _R:
+    """A JSON file of a run, checked."""
     try:
         return kind.model_validate_json(path.read_bytes())
     except OSError as error:

