@@ -60,7 +60,9 @@ def test_kept_means_are_of_all_labeled_images_and_of_those_a_novel_category_clai
     method = make_method(encoder, features="frozen", frozen_support="means", novel_support="claimed", n_support=1)
     (first, first_truth), (second, _), *_ = stages("mi")
     method.learn(first)
-    h, test = (method._compared(encoder.plain_views(images)) for images in (first.labeled, first_truth.test_images))
+    h, test = (
+        method._space.compared(encoder.plain_views(images)) for images in (first.labeled, first_truth.test_images)
+    )
     means = torch.stack([h[first.labels == category].mean(dim=0) for category in range(4)])
     cosines = torch.nn.functional.cosine_similarity(test[:, None], means[None], dim=2)
     clusters = method.clusters_of_categories()
@@ -144,13 +146,13 @@ def test_the_state_can_be_taken_up_again(encoder, stages):
 def test_a_herded_support_has_the_mean_of_its_category(encoder, stages):
     """Nothing trained: the mean of three herded images lies closer to that of all than the peak and its nearest do."""
     (stage, _), *_ = stages("mi")
-    h = make_method(encoder)._frozen(encoder.plain_views(stage.labeled))
     distances = {}
     for way in ("herding", "density"):
         method = make_method(encoder, features="frozen", n_support=3, support_selection=way)
         method.learn(stage)
         cluster_of, support = method.clusters_of_categories(), method._support
-        means = {c: normalize(method._projection(h)[stage.labels == c].mean(0), dim=0) for c in cluster_of}
+        h = method._space.compared(encoder.plain_views(stage.labeled))
+        means = {c: normalize(h[stage.labels == c].mean(0), dim=0) for c in cluster_of}
         distances[way] = sum(
             float((normalize(support.features[support.categories == cluster].mean(0), dim=0) - means[c]).norm())
             for c, cluster in cluster_of.items()

@@ -15,7 +15,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from igcd.encoders.encoder import encode
 from igcd.encoders.trunk_cache import TrunkViews
 from igcd.errors import IgcdError
 from igcd.functional import losses
@@ -26,10 +25,10 @@ from igcd.functional.grouping import distinct
 from igcd.functional.growing_scatter import add_images, add_means, no_statistics, take_rows
 from igcd.functional.herding import category_means
 from igcd.functional.neighbors import neighbor_graph
-from igcd.functional.novelty import Projection, fit_projection, is_novel
+from igcd.functional.novelty import is_novel
 from igcd.methods.base import BaseMethod
 from igcd.methods.cosine_head import CosineHead, HeadedModel
-from igcd.methods.joined_features import FeatureSpace, frozen_part, join_features
+from igcd.methods.feature_space import Features, FeatureSpace
 from igcd.methods.method import Context, Kept
 from igcd.methods.novel_count import CountNovel
 from igcd.methods.projector import Projector
@@ -59,7 +58,7 @@ class DensityGaussian(BaseMethod):
         first_stage: Optimization,
         later_stages: Optimization,  # nothing is trained later; every method is made alike
         count_novel: CountNovel,  # noqa: ARG002 - the peaks tell the number
-        features: FeatureSpace = "frozen",
+        features: Features = "frozen",
         n_components: int = 256,
         frozen_weight: float = 0.5,
         shrinkage: float | Literal["auto"] = "auto",
@@ -73,7 +72,6 @@ class DensityGaussian(BaseMethod):
         tau_c: float = 0.07,
     ) -> None:
         super().__init__(context, first_stage=first_stage, later_stages=later_stages)
-        self._features, self._n_components, self._frozen_weight = features, n_components, frozen_weight
         self._shrinkage: float | Literal["oas"] = "oas" if shrinkage == "auto" else shrinkage
         self._n_rounds, self._given_k, self._margin, self._max_iou = n_rounds, K, margin, T
         self._labeled_weight, self._tau, self._tau_u, self._tau_c = labeled_weight, tau, tau_u, tau_c
@@ -81,7 +79,14 @@ class DensityGaussian(BaseMethod):
         backbone = self._encoder.backbone
         projector = Projector(backbone.n_features, generator=torch.Generator().manual_seed(context.seed))
         self._model = HeadedModel(backbone.new_tail(), projector, CosineHead(backbone.n_features))
-        self._projections: dict[str, Projection] = {}  # of the pretrained and of the fine-tuned feature
+        self._space = FeatureSpace(
+            features,
+            self._encoder,
+            self._model.tail,
+            n_components=n_components,
+            frozen_weight=frozen_weight,
+            reduce_tuned=True,
+        )
         self._k: int | None = None  # how fine categories are, as the labeled images told
         self._clusters = torch.empty(0, dtype=torch.int64)  # (c,) whose statistics they are
         self._statistics = no_statistics(0)
@@ -94,12 +99,13 @@ class DensityGaussian(BaseMethod):
         self._take_in_labels(stage)
         labeled, unlabeled = (self._encoder.plain_views(images) for images in (stage.labeled, stage.unlabeled))
         clusters = self._book.of(stage.labels)[torch.from_numpy(labeled.usable_idx)]
-        if not self._projections:
+        if not self._space.is_fitted:
             if len(clusters) < 2:
                 raise IgcdError("the feature space is told by labeled images; the first stage must have some")
-            if self._features != "frozen":
+            if self._space.features != "frozen":
                 self._fine_tune(stage)
-            self._fit_space(labeled)
+            self._space.fit(labeled)
+            self._statistics = no_statistics(self._compared(labeled).shape[1])
         self._add_labeled(stage.labeled, self._compared(labeled), clusters)
         seeds = self._find_novel(self._compared(unlabeled))
         self._refine(stage, unlabeled, seeds)
@@ -111,7 +117,7 @@ class DensityGaussian(BaseMethod):
         labeled, unlabeled = (self._encoder.training_views(images) for images in (stage.labeled, stage.unlabeled))
         clusters = self._book.of(stage.labels)[torch.from_numpy(labeled.usable_idx)]
         rows = distinct(clusters)[1]  # of the prototypes: a category may have no image that could be read
-        self._model.head.grow(category_means(self._tuned(labeled), rows, n_categories=int(rows.max()) + 1))
+        self._model.head.grow(category_means(self._space.tuned(labeled).cpu(), rows, n_categories=int(rows.max()) + 1))
         self._run_training(
             self._model,
             lambda model, batch, _epoch: self._loss(model, batch, labeled, rows, unlabeled),
@@ -142,14 +148,6 @@ class DensityGaussian(BaseMethod):
         log_probs = (cosines[: 2 * n_labeled] / self._tau).log_softmax(dim=1)
         return l_rep + self._labeled_weight * losses.labeled_loss(log_probs, targets.repeat(2))
 
-    def _fit_space(self, labeled: TrunkViews) -> None:
-        """Center, reduce by PCA, normalise: fitted to the first labeled images, and fixed from then on."""
-        if self._features != "tuned":
-            self._projections["frozen"] = fit_projection(self._frozen(labeled), n_components=self._n_components)
-        if self._features != "frozen":
-            self._projections["tuned"] = fit_projection(self._tuned(labeled), n_components=self._n_components)
-        self._statistics = no_statistics(self._compared(labeled).shape[1])
-
     # Known categories ----------------------------------------------------------------------------------------------
 
     def _add_labeled(self, images: Images, x: Tensor, clusters: Tensor) -> None:
@@ -176,7 +174,7 @@ class DensityGaussian(BaseMethod):
         elif len(x) < 7:  # too few for the smallest K to be tried on
             self._k = self._k or DEFAULT_N_NEIGHBORS
         else:
-            graph = neighbor_graph(self._peak_space(x), min(2 * MAX_K, len(x) - 1))
+            graph = neighbor_graph(self._space.peak_part(x), min(2 * MAX_K, len(x) - 1))
             self._k = choose_n_neighbors(graph, clusters, count="total", max_iou=self._max_iou)
 
     # Novel categories ----------------------------------------------------------------------------------------------
@@ -190,10 +188,10 @@ class DensityGaussian(BaseMethod):
         nothing = _Seeds(x[:0], torch.empty(0, dtype=torch.int64))
         if len(x) < 3 or self._k is None:
             return nothing
-        space, k = self._peak_space(x), min(self._k, len(x) - 1)
+        space, k = self._space.peak_part(x), min(self._k, len(x) - 1)
         graph = neighbor_graph(space, min(2 * k, len(x) - 1))
         found = find_density_peaks(graph, n_neighbors=k, n_overlap_neighbors=graph.k, max_iou=self._max_iou)
-        known = normalize(self._peak_space(self._statistics.means), dim=1)
+        known = normalize(self._space.peak_part(self._statistics.means), dim=1)
         nearest = (space[found.idx] @ known.T).max(dim=1)
         opens = is_novel(found.density[found.idx], nearest.values, margin=self._margin)
         peaks = found.idx[opens]
@@ -221,33 +219,9 @@ class DensityGaussian(BaseMethod):
     def _gaussians(self, statistics: ScatterStatistics) -> SharedGaussians:
         return shared_gaussians(statistics, shrinkage=self._shrinkage)
 
-    # Features ------------------------------------------------------------------------------------------------------
-
-    def _tuned(self, views: TrunkViews) -> Tensor:
-        """The fine-tuned feature, (n, d)."""
-        return encode(views, self._model.tail, n_features=self._encoder.backbone.n_features).cpu()
-
-    def _frozen(self, views: TrunkViews) -> Tensor:
-        """The pretrained feature, (n, d)."""
-        return encode(views, self._encoder.backbone.tail, n_features=self._encoder.backbone.n_features).cpu()
-
     def _compared(self, views: TrunkViews) -> Tensor:
-        """What the Gaussians are over: the projected feature, or both projected ones joined. (n, c), length 1."""
-        if not self._projections:
-            raise IgcdError("the method has learned nothing yet; let it learn a stage before it predicts")
-        if self._features == "frozen":
-            return self._projections["frozen"](self._frozen(views))
-        tuned = self._projections["tuned"](self._tuned(views))
-        if self._features == "tuned":
-            return tuned
-        frozen = self._projections["frozen"](self._frozen(views))
-        return join_features(frozen, tuned, frozen_weight=self._frozen_weight)
-
-    def _peak_space(self, x: Tensor) -> Tensor:
-        """Where peaks are looked for: with both features, the pretrained one, in which novel images still cluster."""
-        if self._features != "dual":
-            return x
-        return frozen_part(x, len(self._projections["frozen"].components), frozen_weight=self._frozen_weight)
+        """What the Gaussians are over, (n, c), rows of length 1."""
+        return self._space.compared(views).cpu()
 
     # What others ask -----------------------------------------------------------------------------------------------
 
@@ -272,21 +246,18 @@ class DensityGaussian(BaseMethod):
     def _state_parts(self) -> dict[str, State]:
         held = self._statistics
         statistics = {"means": held.means, "counts": held.counts, "scatter": held.scatter, "clusters": self._clusters}
-        parts: dict[str, State] = {
+        return {
             "model": (self._model.state_dict(), {}),
+            "projection": (self._space.state_dict(), {}),
             "statistics": (statistics, {}),
             "method": ({}, {"K": json.dumps(self._k), "last_labeled": self._last_labeled}),
         }
-        for name, projection in self._projections.items():
-            parts[f"{name}_projection"] = (projection.state_dict(), {})
-        return parts
 
     def load_state_dict(self, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
         """The inverse of `state_dict`."""
         super().load_state_dict(tensors, metadata)
         self._model.load_state_dict(part_of(tensors, "model"))
-        stored = {name: part_of(tensors, f"{name}_projection") for name in ("frozen", "tuned")}
-        self._projections = {name: Projection(**state) for name, state in stored.items() if state}
+        self._space.load_state_dict(part_of(tensors, "projection"))
         statistics = part_of(tensors, "statistics")
         self._clusters = statistics.pop("clusters")
         self._statistics = ScatterStatistics(**statistics)

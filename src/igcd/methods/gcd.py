@@ -9,15 +9,12 @@ from collections.abc import Iterable, Mapping
 import torch
 from torch import Tensor, nn
 
-from igcd.encoders.encoder import encode
 from igcd.encoders.trunk_cache import TrunkViews
-from igcd.errors import IgcdError
 from igcd.functional import losses
 from igcd.functional.herding import herding
-from igcd.functional.novelty import Projection, fit_projection
 from igcd.functional.selection import select_per_category
 from igcd.methods.centers import CenterMethod, Known
-from igcd.methods.joined_features import FeatureSpace, join_features
+from igcd.methods.feature_space import Features, FeatureSpace
 from igcd.methods.kept_images import ImageBuffer
 from igcd.methods.method import Context, Kept
 from igcd.methods.novel_count import CountNovel
@@ -38,7 +35,7 @@ class Gcd(CenterMethod):
         first_stage: Optimization,
         later_stages: Optimization,
         count_novel: CountNovel,
-        features: FeatureSpace = "tuned",
+        features: Features = "tuned",
         labeled_weight: float = 0.35,
         tau_u: float = 1.0,
         tau_c: float = 0.07,
@@ -50,12 +47,13 @@ class Gcd(CenterMethod):
         super().__init__(
             context, first_stage=first_stage, later_stages=later_stages, count_novel=count_novel, n_starts=n_starts
         )
-        self._features, self._frozen_weight, self._n_components = features, frozen_weight, n_components
         self._labeled_weight, self._tau_u, self._tau_c = labeled_weight, tau_u, tau_c
         backbone = self._encoder.backbone
         projector = Projector(backbone.n_features, generator=torch.Generator().manual_seed(context.seed))
         self._model = TailAndProjector(backbone.new_tail(), projector)
-        self._projection: Projection | None = None  # of the pretrained feature, fitted to the first images
+        self._space = FeatureSpace(
+            features, self._encoder, self._model.tail, n_components=n_components, frozen_weight=frozen_weight
+        )
         self._replay = ImageBuffer(n_per_cluster=n_replay, size=self._encoder.transform.canvas)  # R
 
     def learn(self, stage: Stage) -> None:
@@ -65,9 +63,8 @@ class Gcd(CenterMethod):
         unlabeled = self._encoder.training_views(stage.unlabeled)
         self._train(stage, labeled, unlabeled)
 
-        if self._features != "tuned" and self._projection is None:
-            first = torch.cat([self._frozen(labeled.views), self._frozen(unlabeled)])
-            self._projection = fit_projection(first, n_components=self._n_components)
+        if not self._space.is_fitted:
+            self._space.fit(labeled.views, unlabeled)
         known, x = Known(self._compared(labeled.views), labeled.clusters), self._compared(unlabeled)
         clusters_of_x = self._cluster(stage, known, known, x)
         self._record_opened(stage, unlabeled, x)
@@ -76,7 +73,7 @@ class Gcd(CenterMethod):
     # Contrastive fine-tuning ---------------------------------------------------------------------------------------
 
     def _train(self, stage: Stage, labeled: LabeledViews, unlabeled: TrunkViews) -> None:
-        if self._features == "frozen":
+        if self._space.features == "frozen":
             return
         self._run_training(
             self._model,
@@ -120,26 +117,8 @@ class Gcd(CenterMethod):
         idx = unlabeled.usable_idx[chosen.numpy()]
         self._replay.add(stage.unlabeled, idx, clustered.clusters[chosen], pseudo_labeled=True)
 
-    # Features ------------------------------------------------------------------------------------------------------
-
-    def _tuned(self, views: TrunkViews) -> Tensor:
-        """The trained feature, (n, d)."""
-        return encode(views, self._model.tail, n_features=self._encoder.backbone.n_features).cpu()
-
-    def _frozen(self, views: TrunkViews) -> Tensor:
-        """The pretrained feature, (n, d)."""
-        return encode(views, self._encoder.backbone.tail, n_features=self._encoder.backbone.n_features).cpu()
-
     def _compared(self, views: TrunkViews) -> Tensor:
-        """What is clustered: the trained feature, the pretrained one centered and reduced, or both. (n, ...)."""
-        if self._features == "tuned":
-            return self._tuned(views)
-        if self._projection is None:
-            raise IgcdError("the method has learned nothing yet; let it learn a stage before it predicts")
-        frozen = self._projection(self._frozen(views))
-        if self._features == "frozen":
-            return frozen
-        return join_features(frozen, self._tuned(views), frozen_weight=self._frozen_weight)
+        return self._space.compared(views).cpu()
 
     # What others ask -----------------------------------------------------------------------------------------------
 
@@ -153,7 +132,7 @@ class Gcd(CenterMethod):
     def _state_parts(self) -> dict[str, State]:
         return super()._state_parts() | {
             "model": (self._model.state_dict(), {}),
-            "projection": (self._projection.state_dict() if self._projection else {}, {}),
+            "projection": (self._space.state_dict(), {}),
             "replay": self._replay.state_dict(),
         }
 
@@ -161,6 +140,5 @@ class Gcd(CenterMethod):
         """The inverse of `state_dict`."""
         super().load_state_dict(tensors, metadata)
         self._model.load_state_dict(part_of(tensors, "model"))
-        projection = part_of(tensors, "projection")
-        self._projection = Projection(**projection) if projection else None
+        self._space.load_state_dict(part_of(tensors, "projection"))
         self._replay = ImageBuffer.from_state_dict(part_of(tensors, "replay"), part_of(metadata, "replay"))

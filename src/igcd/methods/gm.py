@@ -12,19 +12,17 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from igcd.encoders.encoder import encode
 from igcd.encoders.trunk_cache import TrunkViews
 from igcd.functional.distillation import feature_distillation
 from igcd.functional.grouping import distinct
 from igcd.functional.herding import category_means, herding
 from igcd.functional.kmeans import kmeans
 from igcd.functional.losses import labeled_loss
-from igcd.functional.novelty import Projection, fit_projection
 from igcd.functional.prototype_novelty import novelty_threshold, similarity_to_known
 from igcd.functional.rank_statistics import pair_cross_entropy, same_top_dimensions
 from igcd.functional.selection import select_per_category
 from igcd.methods.cosine_head import CosineHead, HeadedModel, random_prototypes
-from igcd.methods.joined_features import FeatureSpace, join_features
+from igcd.methods.feature_space import Features, FeatureSpace
 from igcd.methods.kept_images import ImageBuffer
 from igcd.methods.method import Context, Kept
 from igcd.methods.novel_count import CountNovel
@@ -74,7 +72,7 @@ class GrowAndMerge(ParametricMethod):
         distillation_weight: float = 1.0,
         momentum: float = 0.9,
         prototype_start: PrototypeStart = "centers",
-        features: FeatureSpace = "tuned",
+        features: Features = "tuned",
         frozen_weight: float = 0.5,
         n_components: int = 128,
     ) -> None:
@@ -89,9 +87,10 @@ class GrowAndMerge(ParametricMethod):
         self._labeled_weight, self._tau_u, self._tau_c = labeled_weight, tau_u, tau_c
         self._n_ranked = n_ranked
         self._distillation_weight, self._momentum = distillation_weight, momentum
-        self._features, self._frozen_weight, self._n_components = features, frozen_weight, n_components
-        self._projection: Projection | None = None  # of the pretrained feature, fitted to the first labeled images
         self._model = GrowingModel(self._model.tail, self._model.projector, self._model.head)
+        self._space = FeatureSpace(  # where known and novel images are told apart
+            features, self._encoder, self._model.tail, n_components=n_components, frozen_weight=frozen_weight
+        )
         self._exemplars = ImageBuffer(n_per_cluster=n_replay, size=self._encoder.transform.canvas)
 
     # One stage -----------------------------------------------------------------------------------------------------
@@ -99,8 +98,8 @@ class GrowAndMerge(ParametricMethod):
     def learn(self, stage: Stage) -> None:
         """Splits the unlabeled images, grows on the novel ones, merges, and keeps exemplars by herding."""
         labeled, unlabeled = self._open_labeled(stage), self._encoder.training_views(stage.unlabeled)
-        if self._projection is None and self._features != "tuned":
-            self._projection = fit_projection(self._pretrained(labeled.views), n_components=self._n_components)
+        if not self._space.is_fitted:
+            self._space.fit(labeled.views)
         if len(self._exemplars):
             novel = self._grow_and_merge(stage, labeled, unlabeled)
         else:
@@ -147,7 +146,7 @@ class GrowAndMerge(ParametricMethod):
 
     def _split(self, stage: Stage, labeled: LabeledViews, unlabeled: TrunkViews) -> tuple[Tensor, list[int]]:
         """Which unlabeled images no known prototype is like, (n,) bool, and the clusters opened for them."""
-        x, known = self._compared(unlabeled), self._compared(labeled.views)
+        x, known = self._space.compared(unlabeled), self._space.compared(labeled.views)
         if len(x) == 0:
             return torch.empty(0, dtype=torch.bool), []
         clusters = labeled.clusters.to(known.device)
@@ -165,18 +164,6 @@ class GrowAndMerge(ParametricMethod):
             clusters = kmeans(x[is_novel], n_clusters=n_novel, generator=generator).clusters
             self._model.head.grow(category_means(self._h(unlabeled)[is_novel], clusters, n_categories=n_novel))
         return is_novel, self._book.open(n_novel)
-
-    def _compared(self, views: TrunkViews) -> Tensor:
-        """The space where known and novel images are told apart, rows of length 1. (n, ...)."""
-        if self._projection is None:
-            return self._h(views)
-        frozen = self._projection(self._pretrained(views))
-        if self._features == "frozen":
-            return frozen
-        return join_features(frozen, self._h(views), frozen_weight=self._frozen_weight)
-
-    def _pretrained(self, views: TrunkViews) -> Tensor:
-        return encode(views, self._encoder.backbone.tail, n_features=self._n_features)
 
     def _grow_loss(self, static: Predecessor, views: TwoViews, is_novel: Tensor, n_novel: int) -> Tensor:
         """The dynamic branch: labeled images and exemplars, the novel part, and not too far from the static branch."""
@@ -268,12 +255,13 @@ class GrowAndMerge(ParametricMethod):
         return self._exemplars.kept()
 
     def _state_parts(self) -> dict[str, State]:
-        projection = self._projection.state_dict() if self._projection else {}
-        return super()._state_parts() | {"exemplars": self._exemplars.state_dict(), "projection": (projection, {})}
+        return super()._state_parts() | {
+            "exemplars": self._exemplars.state_dict(),
+            "projection": (self._space.state_dict(), {}),
+        }
 
     def load_state_dict(self, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
         """The inverse of `state_dict`."""
         super().load_state_dict(tensors, metadata)
         self._exemplars = ImageBuffer.from_state_dict(part_of(tensors, "exemplars"), part_of(metadata, "exemplars"))
-        projection = part_of(tensors, "projection")
-        self._projection = Projection(**projection) if projection else None
+        self._space.load_state_dict(part_of(tensors, "projection"))

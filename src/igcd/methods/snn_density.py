@@ -17,7 +17,6 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from igcd.data.images import Concatenation
-from igcd.encoders.encoder import encode
 from igcd.encoders.trunk_cache import TrunkViews
 from igcd.errors import IgcdError
 from igcd.functional import losses
@@ -25,10 +24,11 @@ from igcd.functional.density import choose_n_neighbors, find_density_peaks, peak
 from igcd.functional.grouping import rank_within_group
 from igcd.functional.herding import herding
 from igcd.functional.neighbors import neighbor_graph
-from igcd.functional.novelty import Projection, calibrate_margin, fit_projection, is_novel, match_known
+from igcd.functional.novelty import calibrate_margin, is_novel, match_known
 from igcd.functional.selection import Select, select_at_random, select_by_density, select_per_category
 from igcd.memory.support_set import SupportSet
 from igcd.methods.base import BaseMethod
+from igcd.methods.feature_space import Features, FeatureSpace
 from igcd.methods.kept_images import ImageBuffer
 from igcd.methods.kept_statistics import KeptStatistics
 from igcd.methods.method import Context, Discovery, Kept
@@ -37,13 +37,6 @@ from igcd.methods.stage_views import LabeledViews, labeled_and_replayed
 from igcd.methods.states import State, part_of
 from igcd.training import Batch, Optimization
 from igcd.types import IntArray, Stage
-
-FeatureSpace = Literal["tuned", "frozen", "dual"]
-"""What is compared: the paper's trained feature, the untouched one, or both joined, with peaks found in the untouched.
-
-Training on known categories pulls the novel ones into them, so that their images form no peaks of their own any more;
-in the frozen space they still do (docs/methods/snn_density.md)."""
-
 
 MAX_K = 40
 """The largest K that `auto` tries."""
@@ -111,7 +104,7 @@ class SnnDensity(BaseMethod):
         *,
         first_stage: Optimization,
         later_stages: Optimization,
-        features: FeatureSpace = "tuned",
+        features: Features = "tuned",
         objective: Objective = Objective(),  # noqa: B008 - frozen
         selection: DensitySelection = DensitySelection(),  # noqa: B008 - frozen
         n_support: int = 5,
@@ -126,16 +119,18 @@ class SnnDensity(BaseMethod):
         n_components: int = 128,
     ) -> None:
         super().__init__(context, first_stage=first_stage, later_stages=later_stages)
-        self._features, self._objective, self._selection = features, objective, selection
+        self._objective, self._selection = objective, selection
         self._support_selection, self._replay_selection = support_selection, replay_selection
         self._supervise_replay, self._n_learned, self._novel_support = supervise_replay, n_learned, novel_support
-        self._frozen_support, self._frozen_weight, self._n_components = frozen_support, frozen_weight, n_components
+        self._frozen_support = frozen_support
         self._generator = torch.Generator().manual_seed(context.seed)
 
         backbone, size = self._encoder.backbone, self._encoder.transform.canvas
         projector = Projector(backbone.n_features, generator=self._generator)
         self._model = TailAndProjector(backbone.new_tail(), projector)
-        self._projection: Projection | None = None  # of the frozen feature, fitted to the first labeled images
+        self._space = FeatureSpace(
+            features, self._encoder, self._model.tail, n_components=n_components, frozen_weight=frozen_weight
+        )
         self._told: Granularity | None = None  # by the labeled images of the last stage that had any
         self._support_images = ImageBuffer(n_per_cluster=n_support, size=size)  # the images of S
         self._support = SupportSet(n_per_category=n_support)  # S: their features
@@ -148,9 +143,9 @@ class SnnDensity(BaseMethod):
         """Learns from labeled ∪ R and unlabeled images with S as it grows, then updates S and R for later stages."""
         self._means.remove(self._take_in_labels(stage))  # of guessed images
         labeled, unlabeled = self._labeled_and_replayed(stage), self._encoder.training_views(stage.unlabeled)
-        if self._projection is None:
-            self._projection = fit_projection(self._frozen(labeled.views), n_components=self._n_components)
-            self._means = KeptStatistics(len(self._projection.components))
+        if not self._space.is_fitted:
+            self._space.fit(labeled.views)
+            self._means = KeptStatistics(self._space.n_frozen)
         self._calibrate(labeled)
         self._support_labeled(labeled)
         self._note_labeled_means(labeled)
@@ -160,7 +155,7 @@ class SnnDensity(BaseMethod):
 
         self._train(stage.index, self._with_pseudo_labeled(stage, labeled, novel), unlabeled)
 
-        if self._features == "tuned":  # the space has moved: its peaks are found anew
+        if self._space.features == "tuned":  # the space has moved: its peaks are found anew
             self._discard(novel.nearest_known)
             self._calibrate(labeled)
             self._support_labeled(labeled)
@@ -186,15 +181,15 @@ class SnnDensity(BaseMethod):
     # Section 4.2: classifier learning ------------------------------------------------------------------------------
 
     def _train(self, stage: int, labeled: LabeledViews, unlabeled: TrunkViews) -> None:
-        if self._features == "frozen":
+        if self._space.features == "frozen":
             return
-        support = self._encode_support(self._tuned)
+        support = self._encode_support(self._space.tuned)
         row_of = {cluster: row for row, cluster in enumerate(support.category_ids.tolist())}
         targets = torch.tensor([row_of[cluster] for cluster in labeled.clusters.tolist()], dtype=torch.int64)
 
         def refresh(_epoch: int) -> None:
             nonlocal support
-            support = self._encode_support(self._tuned)
+            support = self._encode_support(self._space.tuned)
 
         self._run_training(
             self._model,
@@ -271,7 +266,7 @@ class SnnDensity(BaseMethod):
         if not labeled.is_of_stage.any():
             return
         selection, clusters = self._selection, labeled.clusters[labeled.is_of_stage]
-        h = self._peak_space(labeled.views)[labeled.is_of_stage]
+        h = self._space.for_peaks(labeled.views)[labeled.is_of_stage]
         k, k_d, margin = selection.K, selection.K_d, selection.margin
         if k == "auto":
             graph = neighbor_graph(h, min(2 * MAX_K, len(h) - 1))
@@ -309,20 +304,22 @@ class SnnDensity(BaseMethod):
         """Up to n images of each category labeled now, best first: positions and clusters."""
         rows = labeled.is_of_stage.nonzero()[:, 0]
         clusters = labeled.clusters[rows]
-        chosen = select_per_category(self._compared(labeled.views)[rows], clusters, n, select=select)
+        chosen = select_per_category(self._space.compared(labeled.views)[rows], clusters, n, select=select)
         return labeled.views.usable_idx[rows[chosen].numpy()], clusters[chosen]
 
     def _find_novel(self, stage: Stage, labeled: LabeledViews, unlabeled: TrunkViews) -> _Novel:
         """Density peaks of the unlabeled images that no known category explains; each opens a cluster in S."""
         selection, granularity, n_support = self._selection, self._granularity, self._support.n_per_category
-        h = self._peak_space(unlabeled)
+        h = self._space.for_peaks(unlabeled)
         if len(h) < 3:
             return _Novel(np.empty(0, dtype=np.int64), torch.empty(0, dtype=torch.int64), {})
         # An image of the labeled set, R and S is one image, or it would count among the closest three times.
         in_support = set(self._support_images.entries.image_ids)
         ids = [labeled.images.ids[i] for i in labeled.views.usable_idx.tolist()]
         only_labeled = torch.tensor([image_id not in in_support for image_id in ids], dtype=torch.bool)
-        known_h = torch.cat([self._peak_space(labeled.views)[only_labeled], self._peak_space(self._support_views())])
+        known_h = torch.cat(
+            [self._space.for_peaks(labeled.views)[only_labeled], self._space.for_peaks(self._support_views())]
+        )
         known_clusters = torch.cat([labeled.clusters[only_labeled], self._support_images.clusters])
         everything = torch.cat([h, known_h]) if selection.graph == "joint" else h
         graph = neighbor_graph(everything, min(max(granularity.K, granularity.K_d, n_support), len(everything) - 1))
@@ -351,7 +348,7 @@ class SnnDensity(BaseMethod):
         They are chosen as those of a labeled category are. A category that claims no image keeps its peak.
         """
         self._support = self._compared_support()
-        compared = self._compared(unlabeled)
+        compared = self._space.compared(unlabeled)
         claimed_by, _ = self._support.predict(compared, tau=self._objective.tau)
         rows = torch.isin(claimed_by, torch.tensor(sorted(novel.nearest_known), dtype=torch.int64)).nonzero()[:, 0]
         select = self._select_by("herding" if self._support_selection == "herding" else "density")
@@ -383,29 +380,6 @@ class SnnDensity(BaseMethod):
 
     # Features ------------------------------------------------------------------------------------------------------
 
-    def _tuned(self, views: TrunkViews) -> Tensor:
-        """The trained feature h, (n, d)."""
-        return encode(views, self._model.tail, n_features=self._encoder.backbone.n_features)
-
-    def _frozen(self, views: TrunkViews) -> Tensor:
-        """The pretrained feature, (n, d)."""
-        return encode(views, self._encoder.backbone.tail, n_features=self._encoder.backbone.n_features)
-
-    def _peak_space(self, views: TrunkViews) -> Tensor:
-        """Where peaks are looked for: the trained feature, or the pretrained one, centered and reduced. (n, ...)."""
-        if self._features == "tuned":
-            return self._tuned(views)
-        if self._projection is None:
-            raise IgcdError("the method has learned nothing yet; let it learn a stage before it predicts")
-        return self._projection(self._frozen(views))
-
-    def _compared(self, views: TrunkViews) -> Tensor:
-        """What the classifier compares, rows of length 1; `dual` is the weighted mean of both cosines. (n, ...)."""
-        if self._features != "dual":
-            return self._peak_space(views)
-        weight = self._frozen_weight
-        return torch.cat([weight**0.5 * self._peak_space(views), (1 - weight) ** 0.5 * self._tuned(views)], dim=1)
-
     def _support_views(self) -> TrunkViews:
         return self._encoder.plain_views(self._support_images.images())
 
@@ -421,13 +395,12 @@ class SnnDensity(BaseMethod):
 
     def _compared_support(self) -> SupportSet:
         """S as the classifier compares with it; where means are kept, each image stands at that of its category."""
-        support, means = self._encode_support(self._compared), self._means.of.means
+        support, means = self._encode_support(self._space.compared), self._means.of.means
         if len(self._means):
             row_of = {cluster: row for row, cluster in enumerate(self._means.clusters.tolist())}
             rows = torch.tensor([row_of.get(cluster, -1) for cluster in support.categories.tolist()])
-            weight = self._frozen_weight if self._features == "dual" else 1.0
-            h = support.features.clone()
-            h[rows >= 0, : means.shape[1]] = (weight**0.5 * normalize(means, dim=1)).to(h)[rows[rows >= 0]]
+            has_mean, h = rows >= 0, support.features.clone()
+            h[has_mean] = self._space.with_frozen(h[has_mean], normalize(means, dim=1)[rows[has_mean]])
             support.refresh(h)
         return support
 
@@ -443,13 +416,13 @@ class SnnDensity(BaseMethod):
     def _note_means(self, views: TrunkViews, rows: Tensor, clusters: Tensor) -> None:
         """Keeps the mean of the frozen feature of each cluster's images, (m,), (m,), where means are asked for."""
         if self._frozen_support == "means" and len(rows):
-            self._means.put(self._peak_space(views)[rows], clusters)
+            self._means.put(self._space.for_peaks(views)[rows], clusters)
 
     # What others ask -----------------------------------------------------------------------------------------------
 
     def _assign(self, views: TrunkViews) -> tuple[Tensor, Tensor]:
         """The most probable cluster of each image and its probability."""
-        cluster, probability = self._support.predict(self._compared(views), tau=self._objective.tau)
+        cluster, probability = self._support.predict(self._space.compared(views), tau=self._objective.tau)
         return cluster.cpu(), probability.cpu()
 
     def kept(self) -> Kept:
@@ -475,7 +448,7 @@ class SnnDensity(BaseMethod):
         }
         return {
             "model": (self._model.state_dict(), {}),
-            "projection": (self._projection.state_dict() if self._projection else {}, {}),
+            "projection": (self._space.state_dict(), {}),
             "means": (self._means.state_dict(), {}),
             "method": ({}, method),
             "support_images": self._support_images.state_dict(),
@@ -487,8 +460,7 @@ class SnnDensity(BaseMethod):
         """The inverse of `state_dict`."""
         super().load_state_dict(tensors, metadata)
         self._model.load_state_dict(part_of(tensors, "model"))
-        projection = part_of(tensors, "projection")
-        self._projection = Projection(**projection) if projection else None
+        self._space.load_state_dict(part_of(tensors, "projection"))
         if means := part_of(tensors, "means"):  # an older state has none
             self._means = KeptStatistics.from_state_dict(means)
         granularity = json.loads(metadata["method.granularity"])
