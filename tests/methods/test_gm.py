@@ -143,10 +143,9 @@ def test_known_and_novel_may_be_told_apart_in_the_space_that_was_not_trained(mak
     views = encoder.plain_views(second.unlabeled)
     before = method._space.compared(views)
     method.learn(second)
-    assert torch.allclose(before, method._space.compared(views)) == (
-        features == "frozen"
-    )  # training moves the other part
+    is_still = torch.allclose(before, method._space.compared(views))
+    assert is_still == (features == "frozen")  # training moves the other part
     torch.testing.assert_close(before.norm(dim=1), torch.ones(len(before)))
     again.load_state_dict(*method.state_dict())
-    assert torch.equal(again._space.compared(views), method._compared(views))
+    assert torch.equal(again._space.compared(views), method._space.compared(views))
     assert torch.equal(again.predict(truth.test_images).cluster, method.predict(truth.test_images).cluster)
