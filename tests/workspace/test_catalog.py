@@ -9,10 +9,11 @@ from igcd.workspace import catalog as catalog_module
 from igcd.workspace import queries
 from igcd.workspace.catalog import (
     CATALOG_FILE,
+    Catalog,
     ConflictError,
-    create_catalog,
     current_revision,
     holds_workspace,
+    new_folder,
     next_revision,
     open_catalog,
 )
@@ -175,25 +176,42 @@ def test_a_folder_that_cannot_be_made(tmp_path, monkeypatch):
 
     monkeypatch.setattr(catalog_module.Path, "mkdir", refuse)
     with pytest.raises(IgcdError, match=r"cannot be made \(Read-only file system\)"):
-        create_catalog(tmp_path / "ws")
+        make(tmp_path / "ws")
+
+
+def make(folder):
+    with new_folder(folder):
+        pass
 
 
 def test_a_folder_in_use_is_left_alone(tmp_path, workspace):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.txt").write_text("x")
     with pytest.raises(IgcdError, match="is not empty; give a new folder"):
-        create_catalog(tmp_path / "full")
+        make(tmp_path / "full")
     with pytest.raises(IgcdError, match="workspace already; use `igcd add`"):
-        create_catalog(workspace)
+        make(workspace)
     with pytest.raises(IgcdError, match="is a file"):
-        create_catalog(tmp_path / "full" / "thesis.txt")
+        make(tmp_path / "full" / "thesis.txt")
     assert holds_workspace(workspace) and not holds_workspace(tmp_path / "full")
 
 
 def test_what_a_killed_init_left_behind_is_taken_over(tmp_path):
-    create_catalog(tmp_path / "ws").close()
+    (tmp_path / "ws").mkdir()
+    with Catalog(tmp_path / "ws") as catalog, catalog.snapshot():
+        pass
     with pytest.raises(IgcdError, match="unfinished"):
         open_catalog(tmp_path / "ws")
-    with create_catalog(tmp_path / "ws") as catalog, catalog.transaction() as db:
+    with new_folder(tmp_path / "ws"), Catalog(tmp_path / "ws") as catalog, catalog.transaction() as db:
         migrate(db)
     open_catalog(tmp_path / "ws").close()
+
+
+def test_a_folder_that_comes_to_nothing_is_gone_again(tmp_path):
+    with pytest.raises(KeyboardInterrupt), new_folder(tmp_path / "a" / "b" / "ws"):
+        raise KeyboardInterrupt
+    assert not (tmp_path / "a").exists()
+    (tmp_path / "mine").mkdir()
+    with pytest.raises(KeyboardInterrupt), new_folder(tmp_path / "mine"):
+        raise KeyboardInterrupt
+    assert (tmp_path / "mine").is_dir()

@@ -1,6 +1,7 @@
 """The verbs on the command line, with a small random network."""
 
 import json
+import shutil
 import subprocess
 import sys
 
@@ -20,8 +21,8 @@ def run():
     app = typer.Typer()
     add_workspace_commands(app)
 
-    def call(*arguments, fails=False):
-        result = CliRunner().invoke(app, [str(argument) for argument in arguments])
+    def call(*arguments, fails=False, input=None):  # noqa: A002 - as CliRunner calls it
+        result = CliRunner().invoke(app, [str(argument) for argument in arguments], input=input)
         if fails:
             assert isinstance(result.exception, IgcdError), result.output
             return str(result.exception)
@@ -80,6 +81,31 @@ def test_bad_input_is_one_sentence(run, images, tmp_path):
     assert "does not exist" in run("add", tmp_path / "ws", tmp_path / "nowhere", fails=True)
     assert "needs a name" in run("undo", tmp_path / "ws", "--author", " ", fails=True)
     assert "nobody has looked at" in run("accept", tmp_path / "ws", fails=True)
+
+
+def test_photos_with_several_labels_on_the_command_line(run, images, tmp_path):
+    shutil.copy(images / "ash" / "00-000.jpg", images / "beech" / "copy.jpg")
+    init = ["init", tmp_path / "ws", "--images", images, "--labels-from-folders", *TINY]
+    assert "1 photo has several, see below" in run(*init, fails=True)
+    assert "--on-conflict must be one of refuse, skip, first, ask, got 'x'" in run(
+        *init, "--on-conflict", "x", fails=True
+    )
+    assert "there is none; choose skip or first" in run(*init, "--on-conflict", "ask", fails=True)
+    assert not (tmp_path / "ws").exists()
+    said = run(*init, "--on-conflict", "skip")
+    assert "26 new photos, 15 of them labeled in 2 categories; 1 was there already; 1 had several labels" in said
+    assert "  ash/00-000.jpg is 'ash', beech/copy.jpg is 'beech': no label" in said
+
+
+@pytest.mark.parametrize(("answer", "outcome"), [("2", "'beech' was taken"), ("9\n0", "no label")])
+def test_asking_for_a_label(run, images, tmp_path, monkeypatch, answer, outcome):
+    shutil.copy(images / "ash" / "00-000.jpg", images / "beech" / "copy.jpg")
+    monkeypatch.setattr("igcd.cli.workspace._has_terminal", lambda: True)
+    said = run(
+        *("init", tmp_path / "ws", "--images", images, "--labels-from-folders", "--on-conflict", "ask", *TINY),
+        input=answer,
+    )
+    assert "  1: ash\n  2: beech\n  0: no label\n" in said and outcome in said
 
 
 def test_broken_photos_are_listed(run, images, tmp_path):

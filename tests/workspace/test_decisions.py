@@ -9,6 +9,7 @@ from igcd.types import UNLABELED
 from igcd.workspace import decisions, queries
 from igcd.workspace.catalog import ConflictError, open_catalog
 from igcd.workspace.evidence import gather_evidence
+from igcd.workspace.names import parse_name
 
 FOX, OWL, NEW, OTHER = 1, 2, 3, 4
 
@@ -51,10 +52,17 @@ def test_a_known_category_is_renamed_and_nothing_else(sample):
     assert after.name == "eagle owl" and (after.state, after.n_confirmed) == ("labeled", before.n_confirmed)
 
 
-@pytest.mark.parametrize("text", ["", "  ", "a/", "/a", "a\tb", "a\nb", "x" * 201])
+@pytest.mark.parametrize(
+    "text", ["", "  ", "a/", "/a", "a\tb", "a\nb", "x" * 201, "\u200b", "owl/\u2060", "\u3164", "\u0301"]
+)
 def test_bad_names(sample, text):
     with pytest.raises(IgcdError, match="name"):
         decisions.name(sample[0], NEW, text, author="ann")
+
+
+@pytest.mark.parametrize("text", ["…", "🦉", "梟", "می\u200cخواهم"])
+def test_names_that_one_can_see(text):
+    assert parse_name(text).full == text
 
 
 def test_a_name_may_be_any_text(sample):

@@ -24,7 +24,7 @@ from igcd.workspace.discover import discover
 from igcd.workspace.feature_store import read_features
 from igcd.workspace.features import AdaptedEncoder, FrozenEncoder, embed_missing, encoder_of, open_tail
 from igcd.workspace.init import init_workspace
-from igcd.workspace.photos import add_photos, find_photos
+from igcd.workspace.photos import add_photos, find_photos, read_photos, write_photos
 from igcd.workspace.predict import outside_photos, predict_images
 
 BRIEF = Optimization(2, learning_rate=0.05, batch_size=32)
@@ -142,7 +142,7 @@ def test_adapting_again_knows_of_merges_and_carries_weights_only(catalog, encode
 def labeled(catalog, folder, name):
     """Adds photos with a label, as `init` does; the id of their category."""
     found = find_photos([folder], workspace=catalog.folder)
-    add_photos(catalog, [folder], labels=dict.fromkeys(found, name), found=found)
+    write_photos(catalog, read_photos(found), labels=dict.fromkeys(found, name))
     return next(category.id for category in queries.categories(catalog) if category.name == name)
 
 

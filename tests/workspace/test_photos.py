@@ -2,6 +2,7 @@
 
 import os
 import shutil
+import unicodedata
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from igcd.errors import IgcdError
 from igcd.workspace import queries
 from igcd.workspace.catalog import CATALOG_FILE, open_catalog
 from igcd.workspace.init import init_workspace
-from igcd.workspace.photos import add_photos, find_photos
+from igcd.workspace.labels import first_label, no_label
+from igcd.workspace.photos import add_photos, find_photos, read_photos, write_photos
 
 
 @pytest.fixture
@@ -54,10 +56,7 @@ def test_labels_from_a_table(images, tmp_path):
 def fails(tmp_path, images, match, **options):
     with pytest.raises(IgcdError, match=match):
         init_workspace(tmp_path / "ws", images, **options)
-    if (tmp_path / "ws").exists():  # what is left is no workspace, and init takes it over
-        with pytest.raises(IgcdError, match="unfinished"):
-            open_catalog(tmp_path / "ws")
-        init_workspace(tmp_path / "ws", images)
+    assert not (tmp_path / "ws").exists()
 
 
 def test_labels_for_photos_that_do_not_exist(images, tmp_path):
@@ -72,14 +71,97 @@ def test_a_path_listed_twice(images, tmp_path):
     fails(tmp_path, images, "listed once", labels=tmp_path / "labels.csv")
 
 
-def test_the_same_photo_under_two_labels(images, tmp_path):
+@pytest.fixture
+def contested(images):
+    """Two photos that lie in the folders of two categories each, and one with three files."""
     shutil.copy(images / "owl" / "00-000.jpg", images / "fox" / "copy.jpg")
-    fails(
-        tmp_path,
-        images,
-        r"the same photo has two labels: owl/00-000.jpg is 'owl', fox/copy.jpg is 'fox'",
-        from_folders=True,
+    shutil.copy(images / "owl" / "00-001.jpg", images / "fox" / "other.jpg")
+    shutil.copy(images / "owl" / "00-001.jpg", images / "owl" / "twice.jpg")
+    return images
+
+
+def test_the_same_photo_under_two_labels_is_refused_and_all_such_photos_are_listed(contested, tmp_path):
+    with pytest.raises(
+        IgcdError, match=r"2 photos have several.*--on-conflict skip \(no label\), first or ask"
+    ) as said:
+        init_workspace(tmp_path / "ws", contested, from_folders=True)
+    assert said.value.details == (
+        "fox/copy.jpg is 'fox', owl/00-000.jpg is 'owl'",
+        "fox/other.jpg is 'fox', owl/00-001.jpg is 'owl', owl/twice.jpg is 'owl'",
     )
+    assert not (tmp_path / "ws").exists()
+
+
+@pytest.mark.parametrize(
+    ("choose", "label"), [(no_label, None), (first_label, "fox"), (lambda conflict: conflict.labels[-1][1], "owl")]
+)
+def test_a_choice_settles_the_label_of_photos_that_have_several(contested, tmp_path, choose, label):
+    report = init_workspace(tmp_path / "ws", contested, from_folders=True, on_conflict=choose)
+    assert report.n_new == 7 and report.n_labeled == (5 if label else 3)
+    assert len(report.conflicts) == 2 and set(report.conflicts.values()) == {label}
+    assert report.sentence().endswith("; 2 had several labels")
+    with open_catalog(tmp_path / "ws") as catalog:
+        names = names_of(catalog)
+    contested_files = ("fox/copy.jpg", "fox/other.jpg", "owl/00-000.jpg", "owl/00-001.jpg", "owl/twice.jpg")
+    assert {names.get(path) for path in contested_files} == {label}
+    assert names["owl/00-002.jpg"] == "owl"
+
+
+def test_two_spellings_of_one_name_are_one_label(images, tmp_path):
+    composed, decomposed = unicodedata.normalize("NFC", "ü"), unicodedata.normalize("NFD", "ü")
+    paint(images / composed / "a.jpg", 5, 5)
+    (images / decomposed).mkdir()
+    shutil.copy(images / composed / "a.jpg", images / decomposed / "b.jpg")
+    assert init_workspace(tmp_path / "ws", images, from_folders=True).n_labeled == 6
+
+
+def test_empty_files_are_no_equal_photos(images, tmp_path):
+    for folder in ("owl", "fox"):
+        (images / folder / "empty.jpg").touch()
+    report = init_workspace(tmp_path / "ws", images, from_folders=True)
+    assert report.n_labeled == 7 and set(report.broken.values()) == {"file is empty"}
+
+
+def test_photos_whose_label_in_the_workspace_is_another_are_listed(images, tmp_path):
+    init_workspace(tmp_path / "ws", images, from_folders=True)
+    found = find_photos([images / "owl"], workspace=tmp_path / "ws", registered=[str(images)])
+    with open_catalog(tmp_path / "ws") as catalog:
+        with pytest.raises(IgcdError, match="3 of the photos have another label") as said:
+            write_photos(catalog, read_photos(found), labels=dict.fromkeys(found, "fox"))
+        assert said.value.details[0] == "owl/00-000.jpg is 'fox', the workspace has it as 'owl'"
+        assert queries.status(catalog).n_labels == 5
+
+
+def test_a_file_whose_name_is_not_utf8_is_set_aside_also_where_folders_are_labels(images, tmp_path):
+    paint(images / "x.jpg", 0, 99).replace(images / "owl" / os.fsdecode(b"\xff.jpg"))
+    odd_folder = images / os.fsdecode(b"\xfe")
+    odd_folder.mkdir()
+    paint(images / "y.jpg", 0, 98).replace(odd_folder / "y.jpg")
+    report = init_workspace(tmp_path / "ws", images, from_folders=True)
+    assert (report.n_new, report.n_labeled, report.n_categories) == (7, 5, 2)
+    assert set(report.broken) == {str(images / "owl" / os.fsdecode(b"\xff.jpg")), str(odd_folder / "y.jpg")}
+
+
+def test_a_folder_that_cannot_be_a_category_is_named_and_its_photos_are_set_aside(images, tmp_path):
+    long = paint(images / ("a" * 120) / ("b" * 120) / "1.jpg", 5, 5)
+    blank = paint(images / "\u200b" / "2.jpg", 5, 6)
+    report = init_workspace(tmp_path / "ws", images, from_folders=True)
+    assert (report.n_new, report.n_labeled, report.n_categories) == (7, 5, 2)
+    assert report.broken == {
+        str(long): "the folder cannot be a category: a name has at most 200 letters, got 241; shorten it",
+        str(blank): r"the folder cannot be a category: a name needs letters one can see, got '\u200b'; type it anew",
+    }
+    with open_catalog(tmp_path / "ws") as catalog:
+        assert dict(queries.broken_photos(catalog)) == report.broken
+
+
+def test_names_in_a_table_that_no_category_can_have_are_listed(images, tmp_path):
+    table = tmp_path / "labels.csv"
+    table.write_text(f"path,category\nowl/00-000.jpg,{'x' * 201}\nowl/00-001.jpg,owl\nowl/00-002.jpg,a//b\n")
+    with pytest.raises(IgcdError, match="2 labels that cannot be names") as said:
+        init_workspace(tmp_path / "ws", images, labels=table)
+    assert [line.split(":")[0] for line in said.value.details] == ["owl/00-000.jpg", "owl/00-002.jpg"]
+    assert not (tmp_path / "ws").exists()
 
 
 def test_the_same_photo_twice_under_one_label_is_one_photo(images, tmp_path):
@@ -95,7 +177,7 @@ def test_a_folder_without_photos(tmp_path):
     with pytest.raises(IgcdError, match="there are no photos in"):
         init_workspace(tmp_path / "ws", tmp_path / "empty")
     assert not (tmp_path / "ws").exists()
-    with pytest.raises(IgcdError, match="which is none"):
+    with pytest.raises(IgcdError, match="is not a folder of photos"):
         init_workspace(tmp_path / "ws", tmp_path / "nowhere")
 
 

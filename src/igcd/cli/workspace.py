@@ -1,15 +1,23 @@
 """The verbs of a workspace: init, add, discover, accept, status, export, undo, and predict for its folder."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from igcd.cli.author import author_name
+from igcd.errors import IgcdError, excerpt
+
+if TYPE_CHECKING:
+    from igcd.workspace.labels import LabelConflict
+
+MAX_LINE = 1000
+"""Characters of a line of text; a path has at most some hundred."""
 
 Workspace = Annotated[Path, typer.Argument(metavar="DIR", help="Folder of the workspace.", show_default=False)]
 Author = Annotated[
@@ -39,21 +47,37 @@ def init(
     images: Annotated[Path, typer.Option(help="Folder of photos; they are neither moved nor changed.")],
     labels: Labels = None,
     labels_from_folders: FromFolders = False,
+    on_conflict: Annotated[
+        str,
+        typer.Option(help="Equal photos with different labels: refuse, skip (no label), first (by path) or ask."),
+    ] = "refuse",
     backbone: Annotated[str | None, typer.Option(help="A name of `igcd ls backbones`.", show_default=False)] = None,
     weights: Annotated[str | None, typer.Option(help="pip, hub, random, or a checkpoint.", show_default=False)] = None,
     size: Annotated[int, typer.Option(help="Side in pixels at which photos are looked at.", min=8)] = 112,
 ) -> None:
     """Make a workspace of a folder of photos, some of them labeled."""
     from igcd.workspace.init import init_workspace
+    from igcd.workspace.labels import first_label, no_label
 
+    choices = {"refuse": None, "skip": no_label, "first": first_label, "ask": _ask_for_label}
+    if on_conflict not in choices:
+        raise IgcdError(f"--on-conflict must be one of {', '.join(choices)}, got {on_conflict!r}; choose one of them")
     encoder = {"backbone": backbone, "weights": weights, "size": size}
     encoder = {key: value for key, value in encoder.items() if value is not None}
     with _progress("reading") as progress:
         report = init_workspace(
-            folder, images, labels=labels, from_folders=labels_from_folders, encoder=encoder, progress=progress
+            folder,
+            images,
+            labels=labels,
+            from_folders=labels_from_folders,
+            on_conflict=choices[on_conflict],
+            encoder=encoder,
+            progress=progress,
         )
     _say(report.sentence())
     _list_broken(report.broken)
+    for conflict, label in report.conflicts.items():
+        _say(f"  {conflict}: {'no label' if label is None else f'{label!r} was taken'}")
     _say(f"next: igcd discover {folder}")
 
 
@@ -61,7 +85,7 @@ def add(
     folder: Workspace,
     images: Annotated[list[Path], typer.Argument(help="Folders of photos, or photos.", show_default=False)],
 ) -> None:
-    """Add photos to a workspace; those it has already stay what they are."""
+    """Add photos to a workspace; photos that are already there are skipped."""
     from igcd.workspace.catalog import open_catalog
     from igcd.workspace.photos import add_photos
 
@@ -277,10 +301,27 @@ def _doing() -> Iterator[Callable[[str], None]]:
         status.stop()
 
 
-def _list_broken(broken: dict[str, str] | object) -> None:
-    if isinstance(broken, dict):
-        for path, reason in list(broken.items())[:5]:
-            _say(f"  {path}: {reason}")
+def _ask_for_label(conflict: "LabelConflict") -> str | None:
+    """Asks on the terminal which of its labels a photo gets."""
+    if not _has_terminal():
+        raise IgcdError("--on-conflict ask asks on a terminal, and there is none; choose skip or first")
+    labels = dict.fromkeys(label for _, label in conflict.labels)
+    choices: dict[str, str | None] = {str(number): label for number, label in enumerate(labels, start=1)} | {"0": None}
+    _say(f"one photo has several labels: {conflict.sentence()}")
+    for number, label in choices.items():
+        _say(f"  {number}: {'no label' if label is None else label}")
+    while (answer := typer.prompt("which one", err=True)) not in choices:
+        _say(f"type one of the numbers {', '.join(choices)}")
+    return choices[answer]
+
+
+def _has_terminal() -> bool:
+    return sys.stdin.isatty()
+
+
+def _list_broken(broken: Mapping[str, str]) -> None:
+    for path, reason in list(broken.items())[:5]:
+        _say(f"  {path}: {reason}")
 
 
 def _plain(text: str) -> str:
@@ -292,4 +333,4 @@ def _plain(text: str) -> str:
 def _say(text: str) -> None:
     from igcd.cli.console import console
 
-    console().print(text, markup=False, soft_wrap=True)
+    console().print(excerpt(text, limit=MAX_LINE), markup=False, soft_wrap=True)

@@ -1,9 +1,11 @@
 """The catalog of a workspace: one SQLite file, every action one transaction."""
 
+import errno
+import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
@@ -94,31 +96,35 @@ def holds_workspace(folder: Path) -> bool:
     return (folder / CATALOG_FILE).is_file()
 
 
-def create_catalog(folder: Path) -> Catalog:
-    """A catalog without tables in a new or empty folder; `migrate` inside the first transaction makes them.
+@contextmanager
+def new_folder(folder: Path) -> Iterator[None]:
+    """Makes the folder of a new workspace, which may be there when it is empty; on an error it is gone again.
 
     What a killed `init` left behind is an empty catalog, and taken over.
     """
     leftovers = {CATALOG_FILE, f"{CATALOG_FILE}-wal", f"{CATALOG_FILE}-shm"}
     if folder.exists() and not folder.is_dir():
         raise IgcdError(f"a workspace is a folder, {folder} is a file; give another name")
-    if folder.is_dir() and {path.name for path in folder.iterdir()} - leftovers:
-        is_workspace = holds_workspace(folder)
+    is_workspace = holds_workspace(folder) and _is_finished(folder)
+    if is_workspace or (folder.is_dir() and {path.name for path in folder.iterdir()} - leftovers):
         remedy = "use `igcd add` to add photos to it" if is_workspace else "give a new folder"
         raise IgcdError(f"{folder} {'is a workspace already' if is_workspace else 'is not empty'}; {remedy}")
+    made = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
         raise IgcdError(
             f"the workspace {folder} cannot be made ({error.strerror}); choose a folder you may write to"
         ) from None
-    catalog = Catalog(folder)
-    with _in_plain_words(folder):
-        db = catalog._connection()
-        if schema_version(db):
-            catalog.close()
-            raise IgcdError(f"{folder} is a workspace already; use `igcd add` to add photos to it")
-    return catalog
+    try:
+        yield
+    except BaseException:
+        for path in made:
+            with suppress(OSError):  # not empty: something is in it by now
+                path.rmdir()
+        raise
 
 
 def open_catalog(folder: Path, *, read_only: bool = False) -> Catalog:
@@ -138,6 +144,12 @@ def open_catalog(folder: Path, *, read_only: bool = False) -> Catalog:
         catalog.close()
         raise
     return catalog
+
+
+def _is_finished(folder: Path) -> bool:
+    """Whether `init` got as far as making tables."""
+    with Catalog(folder, read_only=True) as catalog, catalog.snapshot() as db:
+        return schema_version(db) > 0
 
 
 def next_revision(db: sqlite3.Connection) -> int:

@@ -3,14 +3,15 @@
 import json
 import sqlite3
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from igcd.errors import IgcdError
-from igcd.workspace.catalog import create_catalog
-from igcd.workspace.labels import labels_from_folders, labels_from_table
-from igcd.workspace.photos import AddReport, Progress, add_photos, find_photos
-from igcd.workspace.schema import migrate
+from igcd.workspace.catalog import Catalog, new_folder
+from igcd.workspace.labels import Choice, labels_from_folders, labels_from_table, settle, unusable_names
+from igcd.workspace.photos import AddReport, FoundFile, Progress, find_photos, read_photos, write_photos
+from igcd.workspace.schema import migrate, schema_version
 
 
 def init_workspace(
@@ -19,28 +20,43 @@ def init_workspace(
     *,
     labels: Path | None = None,
     from_folders: bool = False,
+    on_conflict: Choice | None = None,
     encoder: Mapping[str, Any] | None = None,
     progress: Progress | None = None,
 ) -> AddReport:
     """Makes a workspace of the photos below `images`: in one transaction, so that there is all of it or nothing.
 
-    labels: a CSV file with the columns path and category. from_folders: the folders are the labels. encoder: values of
-    `igcd.config.EncoderConfig` that shall differ from those of `igcd.workspace.features.DEFAULT_ENCODER`.
+    labels: a CSV file with the columns path and category. from_folders: the folders are the labels. on_conflict: which
+    label a photo with several gets; without it they are refused. encoder: values of `igcd.config.EncoderConfig` that
+    shall differ from those of `igcd.workspace.features.DEFAULT_ENCODER`.
     """
     if labels is not None and from_folders:
         raise IgcdError("labels come from a file or from the folders, not from both; give one of the two")
     if not images.is_dir():
-        raise IgcdError(f"expected a folder of photos, got {images}, which is none; give --images FOLDER")
-    found = find_photos([images], workspace=folder)
-    given = {}
-    if labels is not None:
-        given = labels_from_table(labels, images, found)
-    elif from_folders:
-        given = labels_from_folders(images, found)
+        raise IgcdError(f"{images} is not a folder of photos; give --images FOLDER")
+    with new_folder(folder):
+        found = find_photos([images], workspace=folder)
+        given: dict[FoundFile, str] = {}
+        refused: dict[FoundFile, str] = {}
+        if labels is not None:
+            given = labels_from_table(labels, images, found)
+        elif from_folders:
+            given = labels_from_folders(images, found)
+            refused = {
+                file: f"the folder cannot be a category: {reason}" for file, reason in unusable_names(given).items()
+            }
+        reading = read_photos(found, set_aside=refused, progress=progress)
+        settled, conflicts = settle(
+            {file: label for file, label in given.items() if file not in refused}, reading.content_of, on_conflict
+        )
 
-    def set_up(db: sqlite3.Connection) -> None:
-        migrate(db)
-        db.execute("INSERT INTO settings VALUES ('encoder', ?)", (json.dumps(dict(encoder or {})),))
+        def set_up(db: sqlite3.Connection) -> None:
+            if schema_version(db):
+                raise IgcdError(f"{folder} is a workspace already; use `igcd add` to add photos to it")
+            migrate(db)
+            db.execute("INSERT INTO settings VALUES ('encoder', ?)", (json.dumps(dict(encoder or {})),))
 
-    with create_catalog(folder) as catalog:
-        return add_photos(catalog, [images], labels=given, found=found, setup=set_up, progress=progress)
+        with Catalog(folder) as catalog:
+            report = write_photos(catalog, reading, labels=settled, setup=set_up)
+    chosen = {conflict.sentence(): label for conflict, label in conflicts.items()}
+    return replace(report, conflicts=chosen)

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from igcd.errors import IgcdError
 
 MAX_LENGTH = 200
+BLANKS = frozenset("\u115f\u1160\u2800\u3164\uffa0")
+"""Letters and signs, as Unicode has it, that show nothing: fillers of Hangul and the empty Braille cell."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +32,14 @@ def parse_name(text: str) -> CategoryName:
     parts = [" ".join(part.split()) for part in given.split("/")]
     if not all(parts):
         raise IgcdError(f'a name must not be empty, nor a part of one, got {text!r}; write "owl" or "genus/species"')
+    if not all(any(map(_is_visible, part)) for part in parts):
+        raise IgcdError(f"a name needs letters one can see, got {text!a}; type it anew")
     full = "/".join(parts)
     if len(full) > MAX_LENGTH:
         raise IgcdError(f"a name has at most {MAX_LENGTH} letters, got {len(full)}; shorten it")
     return CategoryName(full, "/".join(parts[:-1]) or None)
+
+
+def _is_visible(letter: str) -> bool:
+    """Whether a letter shows by itself, as spaces, joiners, marks of direction and combining accents do not."""
+    return unicodedata.category(letter)[0] in "LNPS" and letter not in BLANKS

@@ -4,7 +4,7 @@ import os
 import sqlite3
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from igcd.data.files import image_paths, looks_like_image
@@ -19,6 +19,8 @@ Progress = Callable[[int, int], None]
 """Called with (done, to do)."""
 
 HASHED_AT_ONCE = 4
+N_REASONS = 5
+"""Reasons that a sentence names."""
 UNDECODABLE = "name with undecodable bytes; rename the file"
 
 
@@ -28,6 +30,16 @@ class FoundFile:
 
     root: str  # registered folder
     path: str  # below it, with /
+
+
+@dataclass(frozen=True)
+class _Known:
+    """A file whose photo the catalog knows, as it was when it came in."""
+
+    photo: int
+    content_hash: str
+    n_bytes: int
+    mtime_ns: int
 
 
 @dataclass(frozen=True)
@@ -44,6 +56,19 @@ class _Looked:
 
 
 @dataclass(frozen=True)
+class Reading:
+    """Files as they were found, nothing of it written yet."""
+
+    looked: Mapping[FoundFile, _Looked | _Known]
+    nameless: Mapping[str, str] = field(default_factory=dict)  # path -> reason, of files that cannot be written down
+
+    @property
+    def content_of(self) -> dict[FoundFile, str]:
+        """The content hash of each file: those with the same one are one photo."""
+        return {file: look.content_hash for file, look in self.looked.items()}
+
+
+@dataclass(frozen=True)
 class AddReport:
     """What came in."""
 
@@ -53,6 +78,7 @@ class AddReport:
     n_labeled: int  # photos labeled by this
     n_categories: int  # categories that are labeled now
     broken: Mapping[str, str] = field(default_factory=dict)  # path -> reason, of the new ones
+    conflicts: Mapping[str, str | None] = field(default_factory=dict)  # who said what -> the label that was chosen
 
     def sentence(self) -> str:
         """One line for people.
@@ -67,7 +93,12 @@ class AddReport:
             text += f"; {self.n_known:,} {'was' if self.n_known == 1 else 'were'} there already"
         if self.broken:
             counts = Counter(self.broken.values()).most_common()
-            text += f"; {len(self.broken):,} set aside: {', '.join(f'{reason} {n:,}' for reason, n in counts)}"
+            reasons = [f"{reason} {n:,}" for reason, n in counts[:N_REASONS]]
+            if len(counts) > N_REASONS:
+                reasons.append(f"other reasons {sum(n for _, n in counts[N_REASONS:]):,}")
+            text += f"; {len(self.broken):,} set aside: {', '.join(reasons)}"
+        if self.conflicts:
+            text += f"; {len(self.conflicts):,} had several labels"
         return text
 
 
@@ -100,44 +131,61 @@ def find_photos(paths: Sequence[Path], *, workspace: Path, registered: Iterable[
     return list(found)
 
 
-def add_photos(
-    catalog: Catalog,
-    paths: Sequence[Path],
-    *,
-    labels: Mapping[FoundFile, str] | None = None,
-    found: Sequence[FoundFile] | None = None,
-    setup: Callable[[sqlite3.Connection], None] = lambda _db: None,
-    progress: Progress | None = None,
-) -> AddReport:
+def add_photos(catalog: Catalog, paths: Sequence[Path], *, progress: Progress | None = None) -> AddReport:
     """Adds photos to the open stage, or opens the next one for them: all of them in one transaction.
 
-    Reading comes first and writes nothing, so stopping it loses nothing. `labels` says what some of the files are;
-    `setup` runs at the start of the transaction (a new workspace makes its tables there).
+    Reading comes first and writes nothing, so stopping it loses nothing.
     """
-    labels = labels or {}
-    files = (
-        list(found)
-        if found is not None
-        else find_photos(paths, workspace=catalog.folder, registered=registered_folders(catalog))
-    )
-    nameless = {str(Path(file.root, file.path)): UNDECODABLE for file in files if not _is_text(file.path)}
-    files = [file for file in files if _is_text(file.path)]
-    looked = _look_at_all(files, _known_files(catalog), progress)
+    found = find_photos(paths, workspace=catalog.folder, registered=registered_folders(catalog))
+    return write_photos(catalog, read_photos(found, known=_known_files(catalog), progress=progress))
+
+
+def read_photos(
+    found: Sequence[FoundFile],
+    *,
+    known: Mapping[FoundFile, _Known] | None = None,
+    set_aside: Mapping[FoundFile, str] | None = None,
+    progress: Progress | None = None,
+) -> Reading:
+    """Looks at every file. Those in `set_aside` are taken for broken, for the reason given there."""
+    files = [file for file in found if _is_text(file.path)]
+    looked = dict(zip(files, _look_at_all(files, known or {}, progress), strict=True))
+    for file, reason in (set_aside or {}).items():
+        look = looked.get(file)
+        if isinstance(look, _Looked):
+            looked[file] = replace(look, broken=look.broken or reason)
+    nameless = {str(Path(file.root, file.path)): UNDECODABLE for file in found if not _is_text(file.path)}
+    return Reading(looked, nameless)
+
+
+def write_photos(
+    catalog: Catalog,
+    reading: Reading,
+    *,
+    labels: Mapping[FoundFile, str] | None = None,
+    setup: Callable[[sqlite3.Connection], None] = lambda _db: None,
+) -> AddReport:
+    """Writes down what was read, in one transaction.
+
+    `labels` says what some of the files are, the same for all files of a photo; `setup` runs at the start of the
+    transaction (a new workspace makes its tables there).
+    """
+    looked = reading.looked
     with catalog.transaction() as db:
         setup(db)
-        stage = _open_stage(db, may_open=any(not isinstance(entry, int) for entry in looked))
-        photo_of, broken, n_new = _insert(db, files, looked, stage)
-        n_labeled = _label(db, {photo_of[file]: (file, name) for file, name in labels.items()}, photo_of, labels, stage)
+        stage = _open_stage(db, may_open=any(isinstance(look, _Looked) for look in looked.values()))
+        photo_of, broken, n_new = _insert(db, looked, stage)
+        n_labeled = _label(db, {photo_of[file]: (file, name) for file, name in (labels or {}).items()}, stage)
         _assign_labeled(db)
         n_categories = db.execute("SELECT COUNT(*) FROM categories WHERE state = 'labeled'").fetchone()[0]
         next_revision(db)
     return AddReport(
-        n_files=len(files) + len(nameless),
+        n_files=len(looked) + len(reading.nameless),
         n_new=n_new,
-        n_known=len(files) - n_new - len(broken),
+        n_known=len(looked) - n_new - len(broken),
         n_labeled=n_labeled,
         n_categories=n_categories,
-        broken={**broken, **nameless},
+        broken={**broken, **reading.nameless},
     )
 
 
@@ -149,23 +197,28 @@ def registered_folders(catalog: Catalog) -> list[str]:
         return [row["path"] for row in db.execute("SELECT path FROM folders")]
 
 
-def _known_files(catalog: Catalog) -> dict[FoundFile, tuple[int, int, int]]:
-    """Photo, size and time of each file that is known and sound: it need not be read again."""
+def _known_files(catalog: Catalog) -> dict[FoundFile, _Known]:
+    """The files that are known and sound: they need not be read again."""
     with catalog.snapshot() as db:
         if not db.execute("PRAGMA user_version").fetchone()[0]:
             return {}
         rows = db.execute(
-            "SELECT f.path AS root, pp.path, pp.photo, pp.n_bytes, pp.mtime_ns FROM photo_paths pp "
+            "SELECT f.path AS root, pp.path, pp.photo, p.content_hash, pp.n_bytes, pp.mtime_ns FROM photo_paths pp "
             "JOIN folders f ON f.id = pp.folder JOIN photos p ON p.id = pp.photo WHERE p.broken IS NULL"
         )
-        return {FoundFile(row["root"], row["path"]): (row["photo"], row["n_bytes"], row["mtime_ns"]) for row in rows}
+        return {
+            FoundFile(row["root"], row["path"]): _Known(
+                row["photo"], row["content_hash"], row["n_bytes"], row["mtime_ns"]
+            )
+            for row in rows
+        }
 
 
 def _look_at_all(
-    files: Sequence[FoundFile], known: Mapping[FoundFile, tuple[int, int, int]], progress: Progress | None
-) -> list[_Looked | int]:
+    files: Sequence[FoundFile], known: Mapping[FoundFile, _Known], progress: Progress | None
+) -> list[_Looked | _Known]:
     """A look at each file, or the photo it is known as."""
-    looked: list[_Looked | int] = []
+    looked: list[_Looked | _Known] = []
     parts = [files[start : start + HASHED_AT_ONCE] for start in range(0, len(files), HASHED_AT_ONCE)]
     look = map_in_order(
         lambda part: [_look_at(file, known.get(file)) for file in part], parts, n_workers=None, n_ahead=2 * n_cores()
@@ -177,7 +230,7 @@ def _look_at_all(
     return looked
 
 
-def _look_at(file: FoundFile, known: tuple[int, int, int] | None) -> _Looked | int:
+def _look_at(file: FoundFile, known: _Known | None) -> _Looked | _Known:
     path = Path(file.root, file.path)
     # A file that cannot be read has no content; its name stands for it until it can.
     nameless = f"unreadable-{digest(os.fsencode(path))}"
@@ -186,15 +239,15 @@ def _look_at(file: FoundFile, known: tuple[int, int, int] | None) -> _Looked | i
         if not real.is_relative_to(os.path.realpath(file.root)):
             return _Looked(file, nameless, 0, 0, broken="link leads out of the image folder")
         status = real.stat()
-        if known is not None and known[1:] == (status.st_size, status.st_mtime_ns):
-            return known[0]
+        if known is not None and (known.n_bytes, known.mtime_ns) == (status.st_size, status.st_mtime_ns):
+            return known
         if not real.is_file():
             return _Looked(file, nameless, 0, 0, broken="not a regular file")
         own_hash = content_hash(real)
     except OSError as error:
         return _Looked(file, nameless, 0, 0, broken=f"file cannot be read ({error.strerror})")
     if not status.st_size:
-        return _Looked(file, own_hash, 0, status.st_mtime_ns, broken="file is empty")
+        return _Looked(file, nameless, 0, status.st_mtime_ns, broken="file is empty")
     try:
         width, height = picture_size(file.root, file.path)
     except BrokenImageError as error:
@@ -213,19 +266,19 @@ def _open_stage(db: sqlite3.Connection, *, may_open: bool) -> int:
 
 
 def _insert(
-    db: sqlite3.Connection, files: Sequence[FoundFile], looked: Sequence[_Looked | int], stage: int
+    db: sqlite3.Connection, looked: Mapping[FoundFile, _Looked | _Known], stage: int
 ) -> tuple[dict[FoundFile, int], dict[str, str], int]:
     """Writes photos and paths; returns the photo of each file, the broken files, and how many photos are new."""
     folder_of: dict[str, int] = {}
-    for root in dict.fromkeys(file.root for file in files):
+    for root in dict.fromkeys(file.root for file in looked):
         db.execute("INSERT OR IGNORE INTO folders (path) VALUES (?)", (root,))
         folder_of[root] = db.execute("SELECT id FROM folders WHERE path = ?", (root,)).fetchone()["id"]
     photo_of: dict[FoundFile, int] = {}
     broken: dict[str, str] = {}
     n_new = 0
-    for file, look in zip(files, looked, strict=True):
-        if isinstance(look, int):
-            photo_of[file] = look
+    for file, look in looked.items():
+        if isinstance(look, _Known):
+            photo_of[file] = look.photo
             continue
         row = db.execute("SELECT id, broken FROM photos WHERE content_hash = ?", (look.content_hash,)).fetchone()
         if row is None:
@@ -258,21 +311,8 @@ def _insert(
     return photo_of, broken, n_new
 
 
-def _label(
-    db: sqlite3.Connection,
-    label_of: Mapping[int, tuple[FoundFile, str]],
-    photo_of: Mapping[FoundFile, int],
-    labels: Mapping[FoundFile, str],
-    stage: int,
-) -> int:
-    """Writes given labels down; how many there were. The same photo under two labels is an error."""
-    for file, text in labels.items():
-        other_file, other_text = label_of[photo_of[file]]
-        if parse_name(other_text) != parse_name(text):
-            raise IgcdError(
-                f"the same photo has two labels: {other_file.path} is {other_text!r}, {file.path} is {text!r}; "
-                "correct one of them or remove one of the files"
-            )
+def _label(db: sqlite3.Connection, label_of: Mapping[int, tuple[FoundFile, str]], stage: int) -> int:
+    """Writes given labels down; how many there were. A photo that has another label already is an error."""
     id_of = {
         row["name"]: row["id"]
         for row in db.execute(
@@ -280,7 +320,7 @@ def _label(
         )
     }
     revision = next_revision(db)
-    n_labeled = 0
+    n_labeled, conflicts = 0, []
     for photo, (file, text) in label_of.items():
         given = parse_name(text)
         if given.full not in id_of:
@@ -293,13 +333,16 @@ def _label(
             "SELECT l.category, c.name FROM labels l JOIN categories c ON c.id = l.category WHERE l.photo = ?", (photo,)
         ).fetchone()
         if former is not None and former["category"] != id_of[given.full]:
-            raise IgcdError(
-                f"the same photo has two labels: {file.path} is {text!r}, the workspace has it as {former['name']!r}; "
-                "leave it out, or move it on the review page"
-            )
-        if former is None:
+            conflicts.append(f"{file.path} is {text!r}, the workspace has it as {former['name']!r}")
+        elif former is None:
             db.execute("INSERT INTO labels VALUES (?, ?, ?, 'given')", (photo, id_of[given.full], stage))
             n_labeled += 1
+    if conflicts:
+        raise IgcdError(
+            f"{len(conflicts):,} of the photos have another label in the workspace, see below; leave them out, or move "
+            "them on the review page",
+            details=conflicts,
+        )
     return n_labeled
 
 
