@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from igcd.array_files import DamagedArrayError, read_npy, read_npz
+from igcd.array_files import DamagedArrayError, read_npy, read_npz, values_of
 
 
 @pytest.fixture
@@ -33,6 +33,14 @@ def test_flipped_bits_of_the_header_are_damage_or_another_array(file, mapped):
                 assert len(str(error).splitlines()) == 1
                 damaged += 1
     assert damaged > 400
+
+
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_texts_are_letters(order):
+    assert values_of(np.array(["ash", ""], dtype=f"{order}U3")) == ["ash", ""]
+    broken = np.array([97, 0x110000], dtype=f"{order}u4").view(f"{order}U2")
+    with pytest.raises(DamagedArrayError, match="letters"):
+        values_of(broken)
 
 
 def test_a_missing_file_is_no_damage(tmp_path):

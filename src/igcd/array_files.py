@@ -1,9 +1,11 @@
 """Arrays on disk that anybody may have made, .npy and .npz: read without trust, never a pickle."""
 
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -27,7 +29,20 @@ def read_npy(path: Path, *, mapped: bool = False) -> Array:
 def read_npz(path: Path) -> dict[str, Array]:
     """The arrays of a .npz file by name. Raises `OSError` or `DamagedArrayError`."""
     with _one_complaint(), np.load(path, allow_pickle=False) as archive:
-        return {name: archive[name] for name in archive.files}
+        arrays = {name: archive[name] for name in archive.files}
+        for name, array in arrays.items():
+            if not isinstance(array, np.ndarray):  # numpy gives the bytes of whatever else is packed
+                raise DamagedArrayError(f"{name} is not an array")
+        return arrays
+
+
+def values_of(array: Array) -> list[Any]:
+    """The values of an array as Python has them. Raises `DamagedArrayError` for texts whose letters do not exist."""
+    if array.dtype.kind == "U" and array.size and array.dtype.itemsize:
+        letters = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("=")).view(np.uint32)
+        if letters.max() > sys.maxunicode:  # numpy would make broken texts of it
+            raise DamagedArrayError("holds letters that Unicode does not have")
+    return list(array.tolist())
 
 
 @contextmanager

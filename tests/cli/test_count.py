@@ -85,6 +85,7 @@ def bad_inputs():
         ("features.npy", np.zeros((0, 3)), [], "two unlabeled images at least, got 0"),
         ("features.npy", np.zeros((1, 3)), [], "two unlabeled images at least, got 1"),
         ("labels.npy", flat, ["--labels", "labels.npy"], r"got float64 of shape \(5,\)"),
+        ("labels.npy", np.array([2**31] * 360, np.uint32).view("<U1"), ["--labels", "labels.npy"], "labels.npy"),
         ("labels.npy", np.arange(5), ["--labels", "labels.npy"], "each of the 360 embeddings, got 5"),
         ("labels.npy", np.arange(360), ["--labels", "labels.npy"], "two unlabeled images at least, got 0"),
         ("labels.txt", b"a\nb\n", ["--labels", "labels.txt"], "each of the 360 embeddings, got 2"),

@@ -102,6 +102,16 @@ GOOD_META = META.format(delimiter="\\t", quote="", location="occ.txt")
         ({"meta_dot_xml": "<archive/>"}, "describes no core table"),
         ({"meta_dot_xml": '<!DOCTYPE a [<!ENTITY b "c">]><archive/>'}, "defines entities"),
         ({"meta_dot_xml": GOOD_META.replace("UTF-8", "no-such"), "occ_dot_txt": TABLE}, "encoding it claims"),
+        *(
+            ({"meta_dot_xml": GOOD_META.replace("UTF-8", name), "occ_dot_txt": TABLE}, "encoding it claims")
+            for name in ("utf-16", "undefined", "hex", "utf-32-be")
+        ),
+        *(
+            ({"meta_dot_xml": GOOD_META.replace("utf-8", name), "occ_dot_txt": TABLE}, "meta.xml cannot be read")
+            for name in ("no-such", "hex", "utf-16", "big5")
+        ),
+        ({"meta_dot_xml": META.format(delimiter="\\n", quote="", location="o")}, "parted by one character"),
+        ({"meta_dot_xml": META.format(delimiter=",", quote=",", location="o")}, "parted by one character"),
         (
             {"meta_dot_xml": GOOD_META.replace('Lines="1"', 'Lines="99999999999"'), "occ_dot_txt": TABLE},
             "ignoreHeaderLines in meta.xml must lie between 0 and 1,000, got 99999999999",
@@ -132,6 +142,15 @@ def test_bad_archives_are_refused_in_one_sentence(members: dict[str, str], messa
     assert "\n" not in str(refused.value)
 
 
+@pytest.mark.parametrize("name", ["", ".", "//"])
+def test_a_member_without_a_name_is_left_out_or_refused(name: str, tmp_path: Path):
+    path = archive(tmp_path / "whole.zip", occurrence_dot_txt=GBIF)
+    with zipfile.ZipFile(path, "a") as file:
+        file.writestr(zipfile.ZipInfo("x"), "")
+        file.filelist[-1].filename = name
+    assert len(read_observation_file(path)) == 2
+
+
 def test_damaged_zips_are_refused(tmp_path: Path):
     path = archive(tmp_path / "whole.zip", occurrence_dot_txt=GBIF)
     cut = tmp_path / "cut.zip"
@@ -143,6 +162,30 @@ def test_damaged_zips_are_refused(tmp_path: Path):
     cut.write_bytes(flipped)
     with pytest.raises(IgcdError, match="damaged or locked"):
         read_observation_file(cut)
+
+
+@pytest.mark.parametrize("packing", [zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+@pytest.mark.parametrize("member", ["meta.xml", "occ.txt"])
+def test_damage_of_every_packing_is_refused(packing: int, member: str, tmp_path: Path):
+    path = tmp_path / "packed.zip"
+    with zipfile.ZipFile(path, "w", packing) as file:
+        file.writestr("meta.xml", GOOD_META)
+        file.writestr("occ.txt", TABLE)
+    expected = read_observation_file(path)
+    with zipfile.ZipFile(path) as file:
+        start = file.getinfo(member).header_offset + 30 + len(member)
+        n_bytes = file.getinfo(member).compress_size
+    whole, n_refused = path.read_bytes(), 0
+    for position in range(start, start + n_bytes):
+        damaged = bytearray(whole)
+        damaged[position] ^= 0xFF
+        path.write_bytes(damaged)
+        try:
+            assert read_observation_file(path).image_ids == expected.image_ids  # a byte that means nothing
+        except IgcdError as error:
+            assert "packed.zip" in str(error)
+            n_refused += 1
+    assert n_refused > 0.9 * n_bytes
 
 
 def test_a_table_shorter_than_its_header_has_no_observations(tmp_path: Path):

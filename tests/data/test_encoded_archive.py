@@ -1,6 +1,7 @@
 """Archives of encoded images: small ones made here, and the real ones where they are."""
 
 import io
+import zipfile
 
 import numpy as np
 import pytest
@@ -63,6 +64,39 @@ def test_missing_arrays_are_named(tmp_path):
 def test_labels_without_a_name_are_refused(tmp_path):
     with pytest.raises(IgcdError, match="y_test must lie between 0 and 1"):
         load_archive(write(tmp_path / "x.npz", arrays() | {"y_test": np.array([2])}), name="x")
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("y_train", np.zeros((3, 1), np.int64), r"y_train must be a row of whole numbers, got int64 of shape \(3, 1\)"),
+        ("y_train", np.array([0.0, np.nan, 1.0]), "y_train must be a row of whole numbers, got float64"),
+        ("y_train", np.array([0, -1, 1]), "y_train must lie between 0 and 1"),
+        ("y_train", np.array([0, 2**64 - 1, 1], np.uint64), "y_train must lie between 0 and 1"),
+        ("y_train", np.array("text"), "y_train must be a row of whole numbers"),
+        ("class_names", np.array(5), "class_names must be a row of names, got int64"),
+        ("class_names", np.array([b"\xff\xff\xff\x7f"]).view("<U1"), "class_names must be a row of names"),
+        ("file_train", np.array(["a.png"]), "file_train must be a row of 3 names"),
+        ("off_train", np.array([0, 1]), "off_train must be a row of 4 whole numbers"),
+        ("webp_train", np.array([1.5]), "webp_train must be a row of bytes"),
+        ("coarse_names", np.array([["a"]]), "coarse_names must be a row of names"),
+        ("fine_to_coarse", np.array([0]), "fine_to_coarse must be a row of 2 whole numbers"),
+        ("fine_to_coarse", np.array([0, 7]), "fine_to_coarse must lie between 0 and 0"),
+    ],
+)
+def test_arrays_of_other_kinds_are_refused_in_one_sentence(tmp_path, key, value, message):
+    contents = arrays() | {"coarse_names": np.array(["animal"]), "fine_to_coarse": np.array([0, 0])}
+    assert load_archive(write(tmp_path / "sound.npz", contents), name="x", coarse=True).category_names == ("animal",)
+    with pytest.raises(IgcdError, match=message):
+        load_archive(write(tmp_path / "x.npz", contents | {key: value}), name="x", coarse=True)
+
+
+def test_a_member_that_is_no_array_is_refused(tmp_path):
+    path = write(tmp_path / "x.npz", arrays())
+    with zipfile.ZipFile(path, "a") as file:
+        file.writestr("more.npy", b"text")
+    with pytest.raises(IgcdError, match="more is not an array"):
+        load_archive(path, name="x")
 
 
 def test_pickled_objects_are_refused(tmp_path):

@@ -128,6 +128,7 @@ BAD = {
     ),
     "duplicate category": (_damage(lambda d: d["categories"][1].update(id=0)), "id 0 is twice among the categories"),
     "unknown category": (_damage(lambda d: d["annotations"][0].update(category_id=77)), "category 77 of an annotation"),
+    "no category": (_damage(lambda d: d["categories"].clear()), "category 0 of an annotation is not listed"),
     "no file name": (_damage(lambda d: d["images"][1].pop("file_name")), "image number 2 has no 'file_name'"),
     "file name is a number": (
         _damage(lambda d: d["images"][1].update(file_name=5)),

@@ -173,6 +173,11 @@ def with_checksum(body: bytes) -> bytes:
         ),
         (b"0\ttest\ttest/a", b"0\ttest\ttrain/a", "line 9 has 'train/a' as test, which stage 0 already has as labeled"),
         (b"train/a\tfox", b"train/a\tf\xe2\x80\xa8ox", "line 7 has a line break inside a name"),
+        *(
+            (old, old + line_break.encode(), f"line {line} has a line break inside a name")
+            for line_break in ("\r", "\x0b", "\x1c", "\x85", "\u2028")
+            for old, line in ((b"#name toy", 2), (b"train/a\tfox", 7), (b"train/a\tfox\tOld", 7))
+        ),
         (b"train/a\tfox", b"train/a\tf\xffox", "line 7 must be UTF-8 text"),
         (b"#seed 3", b"#seed three", "line 4 must hold the seed, a whole number, got 'three'"),
         (b"#seed 3", b"#seed -3", "line 4 must hold the seed"),

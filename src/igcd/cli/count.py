@@ -165,7 +165,7 @@ def read_labels(path: Path, *, n: int) -> list[str]:
 
 
 def _labels_from_npy(path: Path) -> list[str]:
-    import numpy as np
+    from igcd.array_files import DamagedArrayError, values_of
 
     labels = _read_npy(path, "labels")
     if labels.ndim != 1 or labels.dtype.kind not in "iuU":
@@ -173,7 +173,10 @@ def _labels_from_npy(path: Path) -> list[str]:
             f"{path} must hold one whole number or one name per embedding, got {labels.dtype} of shape {labels.shape}; "
             "save the labels as integers"
         )
-    return [str(label).strip() for label in np.asarray(labels).tolist()]
+    try:
+        return [str(label).strip() for label in values_of(labels)]
+    except DamagedArrayError as error:
+        raise IgcdError(f"{path} cannot be read as .npy ({error}); save the labels as integers") from None
 
 
 def _labels_from_csv(path: Path) -> list[str]:

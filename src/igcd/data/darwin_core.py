@@ -6,8 +6,8 @@ The table is read inside the zip; nothing is unpacked. https://dwc.tdwg.org/text
 import csv
 import io
 import zipfile
-import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path, PurePosixPath
@@ -40,31 +40,41 @@ class _Layout:
 
 def read_darwin_core(path: Path, images: Path | None = None) -> Observations:
     """The observations of an archive or table, with the photos of a folder or without any. No row is a test image."""
+    if zipfile.is_zipfile(path) or path.suffix.lower() == ".zip":
+        with _one_sentence(path):
+            archive = zipfile.ZipFile(path)
+        with archive:
+            layout = _layout(archive, path)
+            return observations_of(_sightings(_lines(archive, layout, path), layout, path), path.stem, images)
+    first = next(_lines(None, _Layout(path.name), path), "")
+    delimiter = "\t" if "\t" in first else ","
+    layout = _Layout(path.name, delimiter=delimiter, quote="" if delimiter == "\t" else '"')
+    return observations_of(_sightings(_lines(None, layout, path), layout, path), path.stem, images)
+
+
+def _lines(archive: zipfile.ZipFile | None, layout: _Layout, path: Path) -> Iterator[str]:
+    """The lines of the table, in an archive or by itself; what goes wrong while reading them is said here."""
+    with _one_sentence(path), path.open("rb") if archive is None else archive.open(layout.member) as raw:
+        yield from io.TextIOWrapper(raw, encoding=layout.encoding, newline="")
+
+
+@contextmanager
+def _one_sentence(path: Path) -> Iterator[None]:
+    """Around the reading of bytes alone: zipfile and its decompressors raise whatever damage leads them to."""
     try:
-        if zipfile.is_zipfile(path):
-            with zipfile.ZipFile(path) as archive:
-                layout = _layout(archive, path)
-                with archive.open(layout.member) as raw:
-                    lines = io.TextIOWrapper(raw, encoding=layout.encoding, newline="")
-                    return observations_of(_sightings(lines, layout, path), path.stem, images)
-        if path.suffix.lower() == ".zip":
-            raise zipfile.BadZipFile("no zip file")
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            first = file.readline()
-            file.seek(0)
-            delimiter = "\t" if "\t" in first else ","
-            layout = _Layout(path.name, delimiter=delimiter, quote="" if delimiter == "\t" else '"')
-            return observations_of(_sightings(file, layout, path), path.stem, images)
-    except (UnicodeDecodeError, LookupError):
+        yield
+    except (UnicodeError, LookupError):
         raise IgcdError(f"the table in {path} is not text of the encoding it claims; download it again") from None
-    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError) as error:
-        raise IgcdError(f"{path} is damaged or locked ({error}); download it again") from None
     except OSError as error:
-        raise IgcdError(f"{path} cannot be read ({error.strerror}); check that it exists") from None
+        raise IgcdError(
+            f"{path} cannot be read ({error.strerror or error}); check that it exists, or download it again"
+        ) from None
+    except Exception as error:
+        raise IgcdError(f"{path} is damaged or locked ({error}); download it again") from None
 
 
 def _layout(archive: zipfile.ZipFile, path: Path) -> _Layout:
-    names = [info.filename for info in archive.infolist() if not info.is_dir()]
+    names = [info.filename for info in archive.infolist() if info.filename and not info.filename.endswith("/")]
     for name in names:
         if _leaves_its_folder(name):
             raise IgcdError(
@@ -87,13 +97,14 @@ def _layout(archive: zipfile.ZipFile, path: Path) -> _Layout:
 
 def _leaves_its_folder(name: str) -> bool:
     path = PurePosixPath(name.replace("\\", "/"))
-    return path.is_absolute() or ".." in path.parts or ":" in path.parts[0]
+    return path.is_absolute() or ".." in path.parts or any(":" in part for part in path.parts[:1])
 
 
 def _described_layout(archive: zipfile.ZipFile, path: Path) -> _Layout:
     if archive.getinfo("meta.xml").file_size > MAX_META_BYTES:
         raise IgcdError(f"{path}: meta.xml is larger than {MAX_META_BYTES:,} bytes; it is not a Darwin Core archive")
-    text = archive.read("meta.xml")
+    with _one_sentence(path):
+        text = archive.read("meta.xml")
     if b"<!DOCTYPE" in text or b"<!ENTITY" in text:  # entities can blow up; Darwin Core has none
         raise IgcdError(f"{path}: meta.xml defines entities, which Darwin Core does not; take the original archive")
     try:
@@ -115,7 +126,7 @@ def _described_layout(archive: zipfile.ZipFile, path: Path) -> _Layout:
         delimiter = _unescaped(core.get("fieldsTerminatedBy", ","))
         quote = _unescaped(core.get("fieldsEnclosedBy", '"'))
         n_header_lines = int(core.get("ignoreHeaderLines", "0"))
-    except (ElementTree.ParseError, ValueError) as error:
+    except (ElementTree.ParseError, LookupError, ValueError) as error:  # LookupError: an encoding that there is not
         raise IgcdError(f"{path}: meta.xml cannot be read ({error}); download it again") from None
     if not 0 <= n_header_lines <= MAX_HEADER_LINES:
         raise IgcdError(
@@ -126,9 +137,10 @@ def _described_layout(archive: zipfile.ZipFile, path: Path) -> _Layout:
         raise IgcdError(
             f"{path}: columns in meta.xml count from 0, got {min(terms.values())}; download it again or correct it"
         )
-    if len(delimiter) != 1 or len(quote) > 1:
+    if len(delimiter) != 1 or len(quote) > 1 or delimiter in ("\n", "\r", quote) or quote in ("\n", "\r"):
         raise IgcdError(
-            f"{path}: fields must be parted by one character, meta.xml says {delimiter!r}; convert the table"
+            f"{path}: fields must be parted by one character and enclosed by another, meta.xml says {delimiter!r} and "
+            f"{quote!r}; convert the table"
         )
     encoding = core.get("encoding", "utf-8")
     encoding = "utf-8-sig" if encoding.lower().replace("-", "") == "utf8" else encoding

@@ -5,16 +5,20 @@ Arrays, for `train` and `test`: `<format>_train` (bytes of all images back to ba
 and `fine_to_coarse` besides.
 """
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from igcd.array_files import DamagedArrayError, read_npz
+from igcd.array_files import Array, DamagedArrayError, read_npz, values_of
 from igcd.data.dataset import Dataset
 from igcd.data.images import ArchiveImages
 from igcd.data.ordering import Split, image_ids, joined
 from igcd.errors import IgcdError
+from igcd.types import IntArray
 
 FORMATS = ("webp", "jpg", "png")
 SPLITS = ("train", "test")
@@ -37,37 +41,66 @@ def load_archive(path: Path, *, name: str, coarse: bool = False) -> Dataset:
     if missing:
         raise IgcdError(f"{path} must hold the arrays {', '.join(expected)}, missing: {', '.join(missing)}")
 
-    names = [str(name) for name in arrays["class_names"]]
-    codes = [arrays[f"y_{split}"].astype(np.int64) for split in SPLITS]
-    for split, of_split in zip(SPLITS, codes, strict=True):
-        if of_split.size and not 0 <= of_split.min() <= of_split.max() < len(names):
-            raise IgcdError(f"{path}: y_{split} must lie between 0 and {len(names) - 1}; the file is damaged")
-    splits = [
-        Split(
-            ArchiveImages(
-                image_ids(split, [names[code] for code in of_split], _file_names(arrays, split)),
-                arrays[f"{encoding}_{split}"].astype(np.uint8, copy=False),
-                arrays[f"off_{split}"].astype(np.int64),
-            ),
-            arrays["fine_to_coarse"].astype(np.int64)[of_split] if coarse else of_split,
-            is_test=split == "test",
+    archive = _Archive(path, arrays)
+    names = archive.texts("class_names")
+    coarse_names = archive.texts("coarse_names") if coarse else names
+    coarse_of = archive.integers("fine_to_coarse", len(names), below=len(coarse_names)) if coarse else None
+    splits = []
+    for split in SPLITS:
+        codes = archive.integers(f"y_{split}", below=len(names))
+        files = archive.texts(f"file_{split}", len(codes)) if f"file_{split}" in arrays else None
+        images = ArchiveImages(
+            image_ids(split, [names[code] for code in codes], files),
+            archive.bytes(f"{encoding}_{split}"),
+            archive.integers(f"off_{split}", len(codes) + 1),
         )
-        for split, of_split in zip(SPLITS, codes, strict=True)
-    ]
-    return joined(name, splits, [str(name) for name in arrays["coarse_names"]] if coarse else names)
+        splits.append(Split(images, codes if coarse_of is None else coarse_of[codes], is_test=split == "test"))
+    return joined(name, splits, coarse_names)
 
 
-def _arrays(path: Path) -> dict[str, npt.NDArray[np.generic]]:
+@dataclass(frozen=True)
+class _Archive:
+    """The arrays of a file, each checked when it is taken."""
+
+    path: Path
+    arrays: Mapping[str, Array]
+
+    def bytes(self, key: str) -> npt.NDArray[np.uint8]:
+        """A row of bytes."""
+        array = self.arrays[key]
+        if array.ndim != 1 or array.dtype != np.uint8:
+            raise self._damaged(key, "a row of bytes")
+        return array.astype(np.uint8, copy=False)
+
+    def integers(self, key: str, n: int | None = None, *, below: int = 2**63) -> IntArray:
+        """A row of n whole numbers from 0 on."""
+        array: npt.NDArray[Any] = self.arrays[key]
+        if array.ndim != 1 or array.dtype.kind not in "iu" or len(array) != (len(array) if n is None else n):
+            raise self._damaged(key, f"a row of {'' if n is None else f'{n:,} '}whole numbers")
+        if array.size and not 0 <= int(array.min()) <= int(array.max()) < below:
+            raise IgcdError(f"{self.path}: {key} must lie between 0 and {below - 1}; the file is damaged, get it anew")
+        return array.astype(np.int64)
+
+    def texts(self, key: str, n: int | None = None) -> list[str]:
+        """A row of n names."""
+        array: npt.NDArray[Any] = self.arrays[key]
+        if array.ndim != 1 or array.dtype.kind not in "US" or len(array) != (len(array) if n is None else n):
+            raise self._damaged(key, f"a row of {'' if n is None else f'{n:,} '}names")
+        try:
+            values = values_of(array)
+        except DamagedArrayError:
+            raise self._damaged(key, "a row of names") from None
+        return [value.decode("utf-8", "replace") if isinstance(value, bytes) else value for value in values]
+
+    def _damaged(self, key: str, expected: str) -> IgcdError:
+        array = self.arrays[key]
+        return IgcdError(
+            f"{self.path}: {key} must be {expected}, got {array.dtype} of shape {array.shape}; get it anew"
+        )
+
+
+def _arrays(path: Path) -> dict[str, Array]:
     try:
         return read_npz(path)
     except (OSError, DamagedArrayError) as error:
         raise IgcdError(f"{path} must be an .npz archive of plain arrays ({error}); get it anew") from None
-
-
-def _file_names(arrays: dict[str, npt.NDArray[np.generic]], split: str) -> list[str] | None:
-    if f"file_{split}" not in arrays:
-        return None
-    return [
-        name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name)
-        for name in arrays[f"file_{split}"].tolist()
-    ]

@@ -199,7 +199,9 @@ def _observations(
     category_of_image = _category_of_image(columns, image_keys, source)
     position = np.searchsorted(category_keys, category_of_image, sorter=by_key)
     codes = np.minimum(position, len(category_keys) - 1) if len(category_keys) else position
-    unknown = category_of_image[category_keys[by_key[codes]] != category_of_image] if len(codes) else codes
+    unknown = category_of_image
+    if len(category_keys):
+        unknown = category_of_image[category_keys[by_key[codes]] != category_of_image]
     if len(unknown):
         raise IgcdError(
             f"{source}: category {unknown[0]} of an annotation is not listed among the categories; {LAYOUT}"

@@ -168,8 +168,8 @@ def _parse(text: str, path: Path) -> Split:
     *lines, rest = text.split("\n")
     if rest:
         raise _bad_line(path, len(lines) + 1, "must end before the checksum, it does not")
-    if len(text.splitlines()) != len(lines):
-        number = next(number for number, line in enumerate(lines, 1) if len(line.splitlines()) > 1)
+    if "\r" in text or len(text.splitlines()) != len(lines):  # Unicode has more line breaks than the line feed
+        number = next(number for number, line in enumerate(lines, 1) if line and line.splitlines() != [line])
         raise _bad_line(path, number, "has a line break inside a name")
     header = _parse_header(lines, path)
     truths = _parse_rows(lines, path)
