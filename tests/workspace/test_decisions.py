@@ -26,7 +26,7 @@ def state_of(catalog):
     with catalog.snapshot() as db:
         tables = {
             table: sorted(map(tuple, db.execute(f"SELECT * FROM {table}")), key=repr)
-            for table in ("assignments", "labels", "stages")
+            for table in ("assignments", "labels", "stages", "nearest")
         }
         tables["categories"] = [
             tuple(row) for row in db.execute("SELECT id, name, parent, state, merged_into, is_deferred FROM categories")

@@ -145,10 +145,8 @@ def split(
             (new_id,),
         )
         _relabel(db, photos, None if given is None else new_id)
-        if sources:  # it is like what its photos were taken from, and like what that is like
-            db.execute(
-                "INSERT INTO nearest SELECT ?, known, similarity FROM nearest WHERE category = ?", (new_id, sources[0])
-            )
+        if sources:
+            _liken(db, new_id, sources[0])
         payload = {"new": new_id, "from": sources, "n_photos": len(photos), "name": given and given.full}
         return action.note(payload)
 
@@ -278,6 +276,7 @@ def undo(catalog: Catalog, decision_id: int | None = None, *, author: str) -> De
         action.note_photos([photo for photo, _ in before["assignments"]])
         for table, rows in before.items():
             _restore(db, table, rows)
+        _restore_likeness(db, [row["category"] for row in touched])
         payload = json.loads(target["payload"])
         if target["kind"] == "close":
             _reopen(db, payload["stage"])
@@ -493,6 +492,29 @@ def _restore(db: sqlite3.Connection, table: str, rows: Sequence[tuple[int, dict[
             f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})",
             [tuple(row[column] for column in columns) for row in present],
         )
+
+
+def _liken(db: sqlite3.Connection, category_id: int, source: int) -> None:
+    """What photos were taken from is like the same known categories as what was made of them."""
+    db.execute(
+        "INSERT OR IGNORE INTO nearest SELECT ?, known, similarity FROM nearest WHERE category = ?",
+        (category_id, source),
+    )
+
+
+def _restore_likeness(db: sqlite3.Connection, category_ids: Iterable[int]) -> None:
+    """A category that is gone is like nothing; one that is back is like what it was split from."""
+    for category_id in category_ids:
+        if db.execute("SELECT 1 FROM categories WHERE id = ?", (category_id,)).fetchone() is None:
+            db.execute("DELETE FROM nearest WHERE ?1 IN (category, known)", (category_id,))
+            continue
+        made = db.execute(
+            "SELECT json_extract(payload, '$.from[0]') AS source FROM decisions "
+            "WHERE kind = 'split' AND json_extract(payload, '$.new') = ?",
+            (category_id,),
+        ).fetchone()
+        if made is not None and made["source"] is not None:
+            _liken(db, category_id, made["source"])
 
 
 def _reopen(db: sqlite3.Connection, stage: int) -> None:
