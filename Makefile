@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
 
-.PHONY: install demo test lint bench clean
+.PHONY: install demo test lint bench torture clean
 
 install: $(INSTALLED)
 
@@ -30,6 +30,12 @@ bench: install
 	for name in matching reading views trunk_cache density decoding inat2021; do \
 		echo "== $$name"; $(BIN)/python benchmarks/$$name.py || exit 1; done
 	$(BIN)/python benchmarks/fieldguide.py speed
+
+# Mutated inputs and images, kills, a full disk, a crowd on the review page: counts in runs/torture-SEED/torture.json.
+MINUTES ?= 30
+SEED ?= 0
+torture: install
+	$(BIN)/python -m tools.torture --minutes $(MINUTES) --seed $(SEED) --out runs/torture-$(SEED)
 
 clean:
 	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache
