@@ -8,7 +8,7 @@ import torch
 from torch.nn.functional import normalize
 
 from igcd.methods.frost import Frost
-from igcd.methods.parametric import TwoViews
+from igcd.methods.two_views import TwoViews
 from igcd.training import Batch
 
 

@@ -7,7 +7,7 @@ from torch.nn.functional import cosine_similarity, normalize
 
 from igcd.functional.prototype_novelty import novelty_threshold
 from igcd.methods.gm import GrowAndMerge
-from igcd.methods.parametric import TwoViews
+from igcd.methods.two_views import TwoViews
 from igcd.training import Batch
 from igcd.types import UNLABELED
 

@@ -9,8 +9,7 @@ from igcd.functional.distillation import feature_distillation
 from igcd.functional.prototypes import grouped_entropy
 from igcd.functional.self_distillation import mutual_distillation
 from igcd.methods.happy import Happy
-from igcd.methods.parametric import TwoViews
-from igcd.methods.predecessor import supervised_loss
+from igcd.methods.two_views import TwoViews, supervised_loss
 from igcd.training import Batch
 
 

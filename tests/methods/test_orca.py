@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from igcd.methods.orca import Orca
-from igcd.methods.parametric import TwoViews
+from igcd.methods.two_views import TwoViews
 from igcd.training import Batch
 from igcd.types import Stage
 

@@ -9,8 +9,8 @@ from igcd.functional.losses import self_supervised_contrastive
 from igcd.methods.frost import Frost
 from igcd.methods.gm import GrowAndMerge
 from igcd.methods.happy import Happy
-from igcd.methods.parametric import TwoViews
-from igcd.methods.predecessor import Predecessor, supervised_loss
+from igcd.methods.predecessor import Predecessor
+from igcd.methods.two_views import TwoViews, supervised_loss
 from igcd.types import Stage
 
 METHODS = [Happy, Frost, GrowAndMerge]

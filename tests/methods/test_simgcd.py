@@ -13,8 +13,8 @@ from igcd.data.quarantine import Quarantine
 from igcd.errors import IgcdError
 from igcd.functional.kmeans import kmeans
 from igcd.functional.losses import self_supervised_contrastive, supervised_contrastive
-from igcd.methods.parametric import TwoViews
 from igcd.methods.simgcd import SimGcd
+from igcd.methods.two_views import TwoViews
 from igcd.training import Batch
 from igcd.types import UNLABELED, Stage
 

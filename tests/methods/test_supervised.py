@@ -7,8 +7,8 @@ import pytest
 import torch
 
 from igcd.functional.losses import self_supervised_contrastive, supervised_contrastive
-from igcd.methods.parametric import TwoViews
 from igcd.methods.supervised import Supervised
+from igcd.methods.two_views import TwoViews
 from igcd.streams.revealed import RevealedStream
 from igcd.training import Batch
 from igcd.types import Stage

@@ -12,12 +12,11 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.functional import normalize
 
 from igcd.encoders.trunk_cache import TrunkViews
 from igcd.errors import IgcdError
-from igcd.functional import losses
 from igcd.functional.counting import DEFAULT_N_NEIGHBORS
 from igcd.functional.density import choose_n_neighbors, find_density_peaks
 from igcd.functional.gaussian import ScatterStatistics, SharedGaussians, refine_means, shared_gaussians
@@ -33,7 +32,8 @@ from igcd.methods.method import Context, Kept
 from igcd.methods.novel_count import CountNovel
 from igcd.methods.projector import Projector
 from igcd.methods.states import State, part_of
-from igcd.training import Batch, Optimization
+from igcd.methods.two_views import supervised_loss, two_views
+from igcd.training import Optimization
 from igcd.types import Images, Stage
 
 MAX_K = 40
@@ -120,33 +120,17 @@ class DensityGaussian(BaseMethod):
         self._model.head.grow(category_means(self._space.tuned(labeled).cpu(), rows, n_categories=int(rows.max()) + 1))
         self._run_training(
             self._model,
-            lambda model, batch, _epoch: self._loss(model, batch, labeled, rows, unlabeled),
+            lambda model, batch, _epoch: supervised_loss(
+                two_views(model, batch, labeled, rows, unlabeled, labeled_apart=True),
+                labeled_weight=self._labeled_weight,
+                tau=self._tau,
+                tau_u=self._tau_u,
+                tau_c=self._tau_c,
+            ),
             stage=0,
             n_labeled=len(clusters),
             n_unlabeled=len(unlabeled.usable_idx),
         )
-
-    def _loss(
-        self, model: nn.Module, batch: Batch, labeled: TrunkViews, categories: Tensor, unlabeled: TrunkViews
-    ) -> Tensor:
-        """(1 − λ) InfoNCE + λ SupCon + λ CE, on two views of each image; `categories`, (n,), of the labeled."""
-        inputs = [
-            view
-            for views, rows in ((labeled, batch.labeled_rows), (unlabeled, batch.unlabeled_rows))
-            if len(rows)
-            for view in views.two_views(views.usable_idx[rows], batch.generator)
-        ]
-        _, z, cosines = model(torch.cat(inputs))
-        n_labeled, n_unlabeled = len(batch.labeled_rows), len(batch.unlabeled_rows)
-        z_labeled_1, z_labeled_2, z_unlabeled_1, z_unlabeled_2 = z.split([n_labeled] * 2 + [n_unlabeled] * 2)
-        targets = categories[torch.from_numpy(batch.labeled_rows)].to(z.device)
-        supervised = losses.supervised_contrastive(z_labeled_1, z_labeled_2, targets, tau=self._tau_c)
-        self_supervised = losses.self_supervised_contrastive(
-            torch.cat([z_labeled_1, z_unlabeled_1]), torch.cat([z_labeled_2, z_unlabeled_2]), tau=self._tau_u
-        )
-        l_rep = losses.representation_loss(supervised, self_supervised, supervised_weight=self._labeled_weight)
-        log_probs = (cosines[: 2 * n_labeled] / self._tau).log_softmax(dim=1)
-        return l_rep + self._labeled_weight * losses.labeled_loss(log_probs, targets.repeat(2))
 
     # Known categories ----------------------------------------------------------------------------------------------
 

@@ -18,9 +18,10 @@ from igcd.methods.cosine_head import CosineHead, HeadedModel
 from igcd.methods.kept_statistics import StatisticsMethod
 from igcd.methods.method import Context
 from igcd.methods.novel_count import CountNovel
-from igcd.methods.parametric import PrototypeStart, TwoViews
-from igcd.methods.predecessor import Predecessor, supervised_loss
+from igcd.methods.parametric import PrototypeStart
+from igcd.methods.predecessor import Predecessor
 from igcd.methods.projector import Projector
+from igcd.methods.two_views import TwoViews, cross_entropy_of_labels, supervised_loss
 from igcd.training import Batch, Optimization
 from igcd.types import Stage
 
@@ -96,8 +97,7 @@ class Frost(StatisticsMethod):
 
     def _loss(self, before: Predecessor, views: TwoViews, batch: Batch, epoch: int) -> Tensor:
         """Discovery on the unlabeled images, cross entropy of the labeled ones, replay and distillation."""
-        log_probs = (views.labeled_cosines / self._tau).log_softmax(dim=1)
-        l_labeled = labeled_loss(log_probs, views.targets.repeat(2))
+        l_labeled = cross_entropy_of_labels(views, tau=self._tau)
         distillation = feature_distillation(torch.cat(views.h), before.h, distance="length")
         ramp = ramp_up((epoch + 1) / self._later_stages.n_epochs)
         return (

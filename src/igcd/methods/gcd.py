@@ -10,7 +10,6 @@ import torch
 from torch import Tensor, nn
 
 from igcd.encoders.trunk_cache import TrunkViews
-from igcd.functional import losses
 from igcd.functional.herding import herding
 from igcd.functional.selection import select_per_category
 from igcd.methods.centers import CenterMethod, Known
@@ -21,6 +20,7 @@ from igcd.methods.novel_count import CountNovel
 from igcd.methods.projector import Projector, TailAndProjector
 from igcd.methods.stage_views import LabeledViews, labeled_and_replayed
 from igcd.methods.states import State, part_of
+from igcd.methods.two_views import contrastive_loss, two_views
 from igcd.training import Batch, Optimization
 from igcd.types import Stage
 
@@ -85,21 +85,8 @@ class Gcd(CenterMethod):
 
     def _loss(self, model: nn.Module, batch: Batch, labeled: LabeledViews, unlabeled: TrunkViews) -> Tensor:
         """(1 − λ) InfoNCE + λ SupCon, on two views of each image."""
-        inputs = [
-            view
-            for views, rows in ((labeled.views, batch.labeled_rows), (unlabeled, batch.unlabeled_rows))
-            if len(rows)
-            for view in views.two_views(views.usable_idx[rows], batch.generator)
-        ]
-        _, z = model(torch.cat(inputs))
-        n_labeled, n_unlabeled = len(batch.labeled_rows), len(batch.unlabeled_rows)
-        z_labeled_1, z_labeled_2, z_unlabeled_1, z_unlabeled_2 = z.split([n_labeled] * 2 + [n_unlabeled] * 2)
-        clusters = labeled.clusters[torch.from_numpy(batch.labeled_rows)].to(z.device)
-        supervised = losses.supervised_contrastive(z_labeled_1, z_labeled_2, clusters, tau=self._tau_c)
-        self_supervised = losses.self_supervised_contrastive(
-            torch.cat([z_labeled_1, z_unlabeled_1]), torch.cat([z_labeled_2, z_unlabeled_2]), tau=self._tau_u
-        )
-        return losses.representation_loss(supervised, self_supervised, supervised_weight=self._labeled_weight)
+        views = two_views(model, batch, labeled.views, labeled.clusters, unlabeled, labeled_apart=True)
+        return contrastive_loss(views, labeled_weight=self._labeled_weight, tau_u=self._tau_u, tau_c=self._tau_c)
 
     # What later stages are given -----------------------------------------------------------------------------------
 

@@ -26,11 +26,12 @@ from igcd.methods.feature_space import Features, FeatureSpace
 from igcd.methods.kept_images import ImageBuffer
 from igcd.methods.method import Context, Kept
 from igcd.methods.novel_count import CountNovel
-from igcd.methods.parametric import ParametricMethod, PrototypeStart, TwoViews
-from igcd.methods.predecessor import Predecessor, supervised_loss
+from igcd.methods.parametric import ParametricMethod, PrototypeStart
+from igcd.methods.predecessor import Predecessor
 from igcd.methods.projector import Projector
 from igcd.methods.stage_views import LabeledViews, labeled_and_replayed
 from igcd.methods.states import State, part_of
+from igcd.methods.two_views import TwoViews, supervised_loss
 from igcd.training import Batch, Optimization
 from igcd.types import UNLABELED, Stage
 

@@ -15,8 +15,9 @@ from igcd.functional.self_distillation import mutual_distillation
 from igcd.methods.kept_statistics import StatisticsMethod
 from igcd.methods.method import Context
 from igcd.methods.novel_count import CountNovel
-from igcd.methods.parametric import PrototypeStart, TwoViews
-from igcd.methods.predecessor import Predecessor, supervised_loss
+from igcd.methods.parametric import PrototypeStart
+from igcd.methods.predecessor import Predecessor
+from igcd.methods.two_views import TwoViews, supervised_loss
 from igcd.training import Batch, Optimization
 from igcd.types import Stage
 

@@ -9,7 +9,8 @@ from igcd.functional.margin import adaptive_margin, margin_cross_entropy, pair_a
 from igcd.functional.self_distillation import mean_entropy_gap
 from igcd.methods.method import Context
 from igcd.methods.novel_count import CountNovel
-from igcd.methods.parametric import ParametricMethod, PrototypeStart, TwoViews
+from igcd.methods.parametric import ParametricMethod, PrototypeStart
+from igcd.methods.two_views import TwoViews
 from igcd.training import Batch, Optimization
 from igcd.types import Stage
 

@@ -4,7 +4,6 @@ A method of this kind is a subclass of `ParametricMethod` that brings `learn` an
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 import torch
@@ -23,6 +22,7 @@ from igcd.methods.novel_count import CountNovel
 from igcd.methods.projector import Projector
 from igcd.methods.stage_views import LabeledViews, labeled_and_replayed
 from igcd.methods.states import State, part_of
+from igcd.methods.two_views import TwoViews, two_views
 from igcd.training import Batch, Optimization
 from igcd.types import Stage
 
@@ -31,26 +31,6 @@ PrototypeStart = Literal["centers", "random"]
 
 centers: of a labeled category, the mean of its features; of the novel ones, those k-means centers of the unlabeled
 images that are least like the clusters there are."""
-
-
-@dataclass(frozen=True)
-class TwoViews:
-    """Both views of a batch after one forward pass: b images, the labeled ones first, the same in both views."""
-
-    h: tuple[Tensor, Tensor]  # (b, d), rows of length 1
-    z: tuple[Tensor, Tensor]  # (b, 256), rows of length 1
-    cosines: tuple[Tensor, Tensor]  # (b, c) with the prototypes of the open clusters
-    targets: Tensor  # (l,) columns of the labeled images' clusters
-
-    @property
-    def z_labeled(self) -> tuple[Tensor, Tensor]:
-        """Projections of the labeled images, (l, 256)."""
-        return self.z[0][: len(self.targets)], self.z[1][: len(self.targets)]
-
-    @property
-    def labeled_cosines(self) -> Tensor:
-        """Of both views of the labeled images one after the other, (2 l, c)."""
-        return torch.cat([cosines[: len(self.targets)] for cosines in self.cosines])
 
 
 Loss = Callable[[TwoViews, Batch, int], Tensor]
@@ -154,7 +134,7 @@ class ParametricMethod(BaseMethod):
         self._run_training(
             self._model,
             lambda model, batch, epoch: loss(
-                two_views(model, batch, labeled, targets, unlabeled, is_open), batch, epoch
+                two_views(model, batch, labeled.views, targets, unlabeled, is_open), batch, epoch
             ),
             stage=stage.index,
             n_labeled=len(labeled.clusters),
@@ -220,32 +200,3 @@ class ParametricMethod(BaseMethod):
         """The inverse of `state_dict`."""
         super().load_state_dict(tensors, metadata)
         self._model.load_state_dict(part_of(tensors, "model"))
-
-
-def two_views(
-    model: nn.Module,
-    batch: Batch,
-    labeled: LabeledViews,
-    targets: Tensor,
-    unlabeled: TrunkViews | None,
-    is_open: Tensor,
-) -> TwoViews:
-    """Two views of every image of a batch through the model at once; `targets`, (n,), are columns of open clusters."""
-    first, second = [], []
-    for views, rows in ((labeled.views, batch.labeled_rows), (unlabeled, batch.unlabeled_rows)):
-        if views is not None and len(rows):
-            both = views.two_views(views.usable_idx[rows], batch.generator)
-            first.append(both[0])
-            second.append(both[1])
-    h, z, cosines = model(torch.cat([*first, *second]))
-    cosines = cosines[:, is_open]  # a closed cluster has -inf, which no loss could take
-    return TwoViews(
-        h=_halves(h),
-        z=_halves(z),
-        cosines=_halves(cosines),
-        targets=targets[torch.from_numpy(batch.labeled_rows)].to(h.device),
-    )
-
-
-def _halves(rows: Tensor) -> tuple[Tensor, Tensor]:
-    return rows[: len(rows) // 2], rows[len(rows) // 2 :]

@@ -7,9 +7,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from igcd.functional import losses
-from igcd.methods.parametric import TwoViews
-
 
 class Predecessor:
     """A frozen copy of a tail that sees, inside a `with`, what the tail itself is trained on.
@@ -44,16 +41,3 @@ class Predecessor:
         """What the last batch looked like before the stage: (n, d), rows of length 1, in the order of the batch."""
         with torch.no_grad():
             return normalize(self._frozen(self._intermediate), dim=1)
-
-
-def supervised_loss(views: TwoViews, *, labeled_weight: float, tau: float, tau_u: float, tau_c: float) -> Tensor:
-    """The supervised part of SimGCD, what a method learns when all is labeled: λ (CE + SupCon) + (1 − λ) InfoNCE.
-
-    The terms of the labels are of the labeled images and 0 where there are none; InfoNCE is of all images.
-    """
-    supervised = losses.supervised_contrastive(*views.z_labeled, views.targets, tau=tau_c)
-    self_supervised = losses.self_supervised_contrastive(*views.z, tau=tau_u)
-    log_probs = (views.labeled_cosines / tau).log_softmax(dim=1)
-    labeled = losses.labeled_loss(log_probs, views.targets.repeat(2))
-    l_rep = losses.representation_loss(supervised, self_supervised, supervised_weight=labeled_weight)
-    return l_rep + labeled_weight * labeled

@@ -10,7 +10,8 @@ from igcd.functional import losses
 from igcd.functional.self_distillation import mean_entropy_gap, mutual_distillation
 from igcd.methods.method import Context
 from igcd.methods.novel_count import CountNovel
-from igcd.methods.parametric import ParametricMethod, PrototypeStart, TwoViews
+from igcd.methods.parametric import ParametricMethod, PrototypeStart
+from igcd.methods.two_views import TwoViews, contrastive_loss, cross_entropy_of_labels
 from igcd.training import Batch, Optimization
 from igcd.types import Stage
 
@@ -57,17 +58,14 @@ class SimGcd(ParametricMethod):
 
     def _loss(self, views: TwoViews, _batch: Batch, epoch: int) -> Tensor:
         """L = L_rep + L_cls: λ of each is supervised, 1 − λ is not and takes in the labeled images, too."""
-        supervised = losses.supervised_contrastive(*views.z_labeled, views.targets, tau=self._tau_c)
-        self_supervised = losses.self_supervised_contrastive(*views.z, tau=self._tau_u)
-        l_rep = losses.representation_loss(supervised, self_supervised, supervised_weight=self._labeled_weight)
-
-        log_probs = (views.labeled_cosines / self._tau).log_softmax(dim=1)
-        l_labeled = losses.labeled_loss(log_probs, views.targets.repeat(2))
+        weight = self._labeled_weight
+        l_rep = contrastive_loss(views, labeled_weight=weight, tau_u=self._tau_u, tau_c=self._tau_c)
+        l_labeled = cross_entropy_of_labels(views, tau=self._tau)
         target_tau = losses.target_temperature(
             epoch, start=self._target_tau_start, end=self._target_tau_end, n_warmup_epochs=self._n_warmup_epochs
         )
         distillation = mutual_distillation(*views.cosines, tau=self._tau, target_tau=target_tau)
         evenness = mean_entropy_gap((torch.cat(views.cosines) / self._tau).log_softmax(dim=1))
         l_unlabeled = distillation + self._epsilon * evenness
-        l_cls = losses.classifier_loss(l_labeled, l_unlabeled, labeled_weight=self._labeled_weight)
+        l_cls = losses.classifier_loss(l_labeled, l_unlabeled, labeled_weight=weight)
         return losses.total_loss(l_rep, l_cls)

@@ -35,6 +35,7 @@ from igcd.methods.method import Context, Discovery, Kept
 from igcd.methods.projector import Projector, TailAndProjector
 from igcd.methods.stage_views import LabeledViews, labeled_and_replayed
 from igcd.methods.states import State, part_of
+from igcd.methods.two_views import two_views
 from igcd.training import Batch, Optimization
 from igcd.types import IntArray, Stage
 
@@ -212,32 +213,15 @@ class SnnDensity(BaseMethod):
     ) -> Tensor:
         """L = L_rep + L_cls, eq. 1 to 7, on two views of each image."""
         objective = self._objective
-        inputs = [
-            view
-            for views, rows in ((labeled, batch.labeled_rows), (unlabeled, batch.unlabeled_rows))
-            if len(rows)
-            for view in views.two_views(views.usable_idx[rows], batch.generator)
-        ]
-        h, z = model(torch.cat(inputs))
-        n_labeled, n_unlabeled = len(batch.labeled_rows), len(batch.unlabeled_rows)
-        sizes = [n_labeled, n_labeled, n_unlabeled, n_unlabeled]
-        h_labeled_1, h_labeled_2, h_unlabeled_1, h_unlabeled_2 = h.split(sizes)
-        z_labeled_1, z_labeled_2, z_unlabeled_1, z_unlabeled_2 = z.split(sizes)
-        categories = targets[torch.from_numpy(batch.labeled_rows)]
-
+        views = two_views(model, batch, labeled, targets, unlabeled, labeled_apart=True)
         supervised = losses.supervised_contrastive(
-            z_labeled_1, z_labeled_2, categories, tau=objective.tau_c, contrast=objective.contrast
+            *views.z_labeled, views.targets, tau=objective.tau_c, contrast=objective.contrast
         )
-        self_supervised = losses.self_supervised_contrastive(
-            torch.cat([z_labeled_1, z_unlabeled_1]),
-            torch.cat([z_labeled_2, z_unlabeled_2]),
-            tau=objective.tau_u,
-            contrast=objective.contrast,
-        )
+        self_supervised = losses.self_supervised_contrastive(*views.z, tau=objective.tau_u, contrast=objective.contrast)
         l_rep = losses.representation_loss(supervised, self_supervised, supervised_weight=objective.lambda_rep)
 
-        log_probs = support.log_probs(torch.cat([h_labeled_1, h_labeled_2]), tau=objective.tau)
-        l_labeled = losses.labeled_loss(log_probs, categories.repeat(2))
+        log_probs = support.log_probs(views.labeled_h, tau=objective.tau)
+        l_labeled = losses.labeled_loss(log_probs, views.targets.repeat(2))
         target_tau = losses.target_temperature(
             epoch,
             start=objective.target_tau_start,
@@ -250,7 +234,7 @@ class SnnDensity(BaseMethod):
                 support.log_probs(h_anchor, tau=objective.tau),
                 entropy_weight=objective.epsilon,
             )
-            for h_target, h_anchor in ((h_unlabeled_1, h_unlabeled_2), (h_unlabeled_2, h_unlabeled_1))
+            for h_target, h_anchor in (views.unlabeled_h, views.unlabeled_h[::-1])
         ]
         l_unlabeled = (both_ways[0] + both_ways[1]) / 2
         l_cls = losses.classifier_loss(l_labeled, l_unlabeled, labeled_weight=objective.lambda_cls)

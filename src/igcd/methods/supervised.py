@@ -7,10 +7,11 @@ which images came.
 
 from torch import Tensor
 
-from igcd.functional import losses
+from igcd.functional.losses import total_loss
 from igcd.methods.method import Context
 from igcd.methods.novel_count import CountNovel
-from igcd.methods.parametric import ParametricMethod, TwoViews
+from igcd.methods.parametric import ParametricMethod
+from igcd.methods.two_views import TwoViews, contrastive_loss, cross_entropy_of_labels
 from igcd.training import Batch, Optimization
 from igcd.types import Stage
 
@@ -41,8 +42,5 @@ class Supervised(ParametricMethod):
 
     def _loss(self, views: TwoViews, _batch: Batch, _epoch: int) -> Tensor:
         """L = λ SupCon + (1 − λ) SelfCon + cross entropy."""
-        supervised = losses.supervised_contrastive(*views.z_labeled, views.targets, tau=self._tau_c)
-        self_supervised = losses.self_supervised_contrastive(*views.z, tau=self._tau_u)
-        l_rep = losses.representation_loss(supervised, self_supervised, supervised_weight=self._labeled_weight)
-        log_probs = (views.labeled_cosines / self._tau).log_softmax(dim=1)
-        return losses.total_loss(l_rep, losses.labeled_loss(log_probs, views.targets.repeat(2)))
+        l_rep = contrastive_loss(views, labeled_weight=self._labeled_weight, tau_u=self._tau_u, tau_c=self._tau_c)
+        return total_loss(l_rep, cross_entropy_of_labels(views, tau=self._tau))

@@ -1,4 +1,4 @@
-"""What every method with a head relies on: both views of a batch in one pass, and columns that skip closed clusters."""
+"""What every trained method relies on: both views of a batch in one pass, and columns that skip closed clusters."""
 
 import numpy as np
 import pytest
@@ -6,8 +6,7 @@ import torch
 from torch import nn
 
 from igcd.methods.cosine_head import CosineHead
-from igcd.methods.parametric import two_views
-from igcd.methods.stage_views import LabeledViews
+from igcd.methods.two_views import two_views
 from igcd.training import Batch
 
 
@@ -46,13 +45,12 @@ def batch(labeled, unlabeled):
     return Batch(*rows, torch.Generator())
 
 
-LABELED = LabeledViews(None, NumberedViews(), torch.tensor([2, 0, 2]), torch.tensor([True, True, True]))
 COLUMNS = torch.tensor([1, 0, 1])  # of clusters 2, 0, 2 when cluster 1 is closed
 
 
 def test_labeled_images_first_and_the_same_image_in_both_views(head):
     model = Counting(head)
-    views = two_views(model, batch([2, 0], [1]), LABELED, COLUMNS, NumberedViews(), head.is_open)
+    views = two_views(model, batch([2, 0], [1]), NumberedViews(), COLUMNS, NumberedViews(), head.is_open)
     assert model.n_passes == 1
     assert [h[:, 0].tolist() for h in views.h] == [[41, 1, 21], [42, 2, 22]]
     assert [z[:, 0].tolist() for z in views.z] == [[-41, -1, -21], [-42, -2, -22]]
@@ -60,15 +58,35 @@ def test_labeled_images_first_and_the_same_image_in_both_views(head):
     assert views.z_labeled[1][:, 0].tolist() == [-42, -2]
 
 
+def test_the_order_of_the_forward_pass_changes_nothing_but_itself(head):
+    seen = []
+    model = Counting(head)
+    model.register_forward_pre_hook(lambda _model, inputs: seen.append(inputs[0][:, 0].tolist()))
+    both = NumberedViews(), COLUMNS, NumberedViews()
+    views, apart = (two_views(model, batch([2, 0], [1]), *both, labeled_apart=flag) for flag in (False, True))
+    assert seen == [[41, 1, 21, 42, 2, 22], [41, 1, 42, 2, 21, 22]]
+    for name in ("h", "z", "cosines"):
+        assert all(torch.equal(*pair) for pair in zip(getattr(views, name), getattr(apart, name), strict=True))
+    assert views.labeled_h[:, 0].tolist() == [41, 1, 42, 2]
+    assert [h[:, 0].tolist() for h in views.unlabeled_h] == [[21], [22]]
+
+
+def test_a_model_without_a_head_has_no_cosines():
+    views = two_views(lambda x: (x, -x), batch([2, 0], [1]), NumberedViews(), COLUMNS, NumberedViews())
+    assert views.cosines[0].shape == (3, 0) and views.h[1][:, 0].tolist() == [42, 2, 22]
+
+
 def test_a_closed_cluster_has_no_column(head):
-    views = two_views(Counting(head), batch([1], [0]), LABELED, COLUMNS, NumberedViews(), head.is_open)
+    views = two_views(Counting(head), batch([1], [0]), NumberedViews(), COLUMNS, NumberedViews(), head.is_open)
     assert views.cosines[0].shape == (2, 2) and torch.isfinite(torch.cat(views.cosines)).all()
     assert torch.allclose(views.cosines[0][:, 0], views.h[0][:, 0])  # the first column is cluster 0
     assert torch.equal(views.labeled_cosines, torch.stack([views.cosines[0][0], views.cosines[1][0]]))
 
 
 def test_either_half_may_be_missing(head):
-    without_labels = two_views(Counting(head), batch([], [0, 1]), LABELED, COLUMNS, NumberedViews(), head.is_open)
+    without_labels = two_views(
+        Counting(head), batch([], [0, 1]), NumberedViews(), COLUMNS, NumberedViews(), head.is_open
+    )
     assert without_labels.labeled_cosines.shape == (0, 2) and len(without_labels.h[0]) == 2
-    only_labels = two_views(Counting(head), batch([0, 1], []), LABELED, COLUMNS, None, head.is_open)
+    only_labels = two_views(Counting(head), batch([0, 1], []), NumberedViews(), COLUMNS, None, head.is_open)
     assert len(only_labels.h[0]) == 2 and only_labels.targets.tolist() == [1, 0]

@@ -1,0 +1,103 @@
+"""Two views of every image of a batch through a model at once, and the losses on them that several methods share."""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from igcd.encoders.trunk_cache import TrunkViews
+from igcd.functional import losses
+from igcd.training import Batch
+
+
+@dataclass(frozen=True)
+class TwoViews:
+    """Both views of a batch after one forward pass: b images, the labeled ones first, the same in both views."""
+
+    h: tuple[Tensor, Tensor]  # (b, d), rows of length 1
+    z: tuple[Tensor, Tensor]  # (b, 256), rows of length 1
+    cosines: tuple[Tensor, Tensor]  # (b, c) with the prototypes of the open clusters; c is 0 for a model without a head
+    targets: Tensor  # (l,) of the labeled images
+
+    @property
+    def z_labeled(self) -> tuple[Tensor, Tensor]:
+        """Projections of the labeled images, (l, 256)."""
+        return self.z[0][: len(self.targets)], self.z[1][: len(self.targets)]
+
+    @property
+    def labeled_cosines(self) -> Tensor:
+        """Of both views of the labeled images one after the other, (2 l, c)."""
+        return torch.cat([cosines[: len(self.targets)] for cosines in self.cosines])
+
+    @property
+    def labeled_h(self) -> Tensor:
+        """Features of both views of the labeled images one after the other, (2 l, d)."""
+        return torch.cat([h[: len(self.targets)] for h in self.h])
+
+    @property
+    def unlabeled_h(self) -> tuple[Tensor, Tensor]:
+        """Features of the unlabeled images, (b - l, d)."""
+        return self.h[0][len(self.targets) :], self.h[1][len(self.targets) :]
+
+
+def two_views(
+    model: nn.Module,
+    batch: Batch,
+    labeled: TrunkViews,
+    targets: Tensor,
+    unlabeled: TrunkViews | None,
+    is_open: Tensor | None = None,
+    *,
+    labeled_apart: bool = False,
+) -> TwoViews:
+    """Two views of every image of a batch through the model, which gives h and z and, with a head, cosines.
+
+    `targets`, (n,), are of all labeled images: categories, or columns of the open clusters. `is_open` says which
+    columns of the head count: a closed cluster has -inf, which no loss could take. The model sees the first views of
+    all images, then the second ones; `labeled_apart`: both views of the labeled images, then both of the others. That
+    decides how sums over a batch are rounded and nothing else, so every method keeps the order its figures have.
+    """
+    pairs = [
+        views.two_views(views.usable_idx[rows], batch.generator)
+        for views, rows in ((labeled, batch.labeled_rows), (unlabeled, batch.unlabeled_rows))
+        if views is not None and len(rows)
+    ]
+    order = [(part, view) for view in (0, 1) for part in range(len(pairs))]
+    if labeled_apart:
+        order.sort()
+    inputs = [pairs[part][view] for part, view in order]
+
+    def by_view(output: Tensor) -> tuple[Tensor, Tensor]:
+        parts = dict(zip(order, torch.split(output, [len(rows) for rows in inputs]), strict=True))
+        first, second = (torch.cat([parts[part, view] for part in range(len(pairs))]) for view in (0, 1))
+        return first, second
+
+    h, z, *of_head = model(torch.cat(inputs))
+    cosines = of_head[0] if of_head else h[:, :0]
+    return TwoViews(
+        h=by_view(h),
+        z=by_view(z),
+        cosines=by_view(cosines if is_open is None else cosines[:, is_open]),
+        targets=targets[torch.from_numpy(batch.labeled_rows)].to(h.device),
+    )
+
+
+def contrastive_loss(views: TwoViews, *, labeled_weight: float, tau_u: float, tau_c: float) -> Tensor:
+    """L_rep, eq. 1: λ SupCon of the labeled images + (1 − λ) InfoNCE of all images, as GCD has it. -> ()."""
+    supervised = losses.supervised_contrastive(*views.z_labeled, views.targets, tau=tau_c)
+    self_supervised = losses.self_supervised_contrastive(*views.z, tau=tau_u)
+    return losses.representation_loss(supervised, self_supervised, supervised_weight=labeled_weight)
+
+
+def cross_entropy_of_labels(views: TwoViews, *, tau: float) -> Tensor:
+    """Of both views of the labeled images, by the head; 0 where there are none. -> ()."""
+    return losses.labeled_loss((views.labeled_cosines / tau).log_softmax(dim=1), views.targets.repeat(2))
+
+
+def supervised_loss(views: TwoViews, *, labeled_weight: float, tau: float, tau_u: float, tau_c: float) -> Tensor:
+    """The supervised part of SimGCD, with which methods begin at stage 0: λ (CE + SupCon) + (1 − λ) InfoNCE. -> ().
+
+    The terms of the labels are of the labeled images and 0 where there are none; InfoNCE is of all images.
+    """
+    l_rep = contrastive_loss(views, labeled_weight=labeled_weight, tau_u=tau_u, tau_c=tau_c)
+    return l_rep + labeled_weight * cross_entropy_of_labels(views, tau=tau)
