@@ -10,6 +10,7 @@ SRC = Path(__file__).parents[1] / "src" / "igcd"
 ORDER = [
     "types",
     "errors",
+    "hidden",
     "records",
     "array_files",
     "tensor_files",
@@ -19,7 +20,18 @@ ORDER = [
     "data",
     "streams",
 ]
-ORDER += ["encoders", "training", "methods", "metrics", "report", "method_sections", "config", "assembly", "runner"]
+ORDER += [
+    "encoders",
+    "training",
+    "methods",
+    "metrics",
+    "report",
+    "method_sections",
+    "config",
+    "assembly",
+    "run_folder",
+    "runner",
+]
 ORDER += ["comparison", "workspace", "review", "cli"]
 
 

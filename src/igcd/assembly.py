@@ -21,6 +21,7 @@ from igcd.encoders.encoder import Encoder
 from igcd.encoders.trunk_cache import Progress, TrunkCache
 from igcd.encoders.views import RECIPES, Transform
 from igcd.errors import IgcdError
+from igcd.hidden import hidden_call
 from igcd.method_sections import MethodSection, SnnDensitySection
 from igcd.methods.density_gaussian import DensityGaussian
 from igcd.methods.frost import Frost
@@ -70,21 +71,29 @@ class BuiltStream:
     tables: Mapping[str, str] = field(default_factory=dict)
 
 
-def build_stream(config: StreamConfig, seed: int, resize: Resize = lambda images: images) -> BuiltStream:
-    """The stream of a recipe, or a rehearsal of it, its images as `resize` gives them."""
-    built = _build_stream(config, seed, resize)
+def build_stream(
+    config: StreamConfig, seed: int, resize: Resize = lambda images: images, *, secret: bytes | None = None
+) -> BuiltStream:
+    """The stream of a recipe, or a rehearsal of it, its images as `resize` gives them.
+
+    The ids of the images are made with the secret, a new one where none is given.
+    """
+    built = _build_stream(config, seed, lambda split, images: SplitStream(split, resize(images), secret))
     if not config.rehearsal:
         return built
     split = rehearse(built.split)
     return BuiltStream(split, built.stream.cut_by(split))
 
 
-def _build_stream(config: StreamConfig, seed: int, resize: Resize) -> BuiltStream:
+MakeStream = Callable[[Split, ImageSet], SplitStream]
+
+
+def _build_stream(config: StreamConfig, seed: int, make: MakeStream) -> BuiltStream:
     if config.split is not None:  # whatever else the recipe says: the split was made once and for all
         split = read_split(config.split)
         beside = {name: config.split.parent / name for name in ("places.csv", "taxonomy.csv")}
         tables = {name: path.read_text(encoding="utf-8") for name, path in beside.items() if path.is_file()}
-        return BuiltStream(split, SplitStream(split, resize(_images_of(config, split))), tables)
+        return BuiltStream(split, make(split, _images_of(config, split)), tables)
     if (config.by_category is None) == (config.by_place_and_year is None):
         raise IgcdError(
             "a stream is cut in one way: set stream.by_category or stream.by_place_and_year, or give stream.split=FILE"
@@ -92,17 +101,17 @@ def _build_stream(config: StreamConfig, seed: int, resize: Resize) -> BuiltStrea
     if config.by_category is not None:
         dataset = load_source(config.source, config.data, **config.options)
         split = split_by_category(dataset, config.by_category, seed)
-        return BuiltStream(split, SplitStream(split, resize(dataset.images)))
-    return _by_place_and_year(config, config.by_place_and_year or PlaceAndYearSpec(), seed, resize)
+        return BuiltStream(split, make(split, dataset.images))
+    return _by_place_and_year(config, config.by_place_and_year or PlaceAndYearSpec(), seed, make)
 
 
-def _by_place_and_year(config: StreamConfig, spec: PlaceAndYearSpec, seed: int, resize: Resize) -> BuiltStream:
+def _by_place_and_year(config: StreamConfig, spec: PlaceAndYearSpec, seed: int, make: MakeStream) -> BuiltStream:
     if config.source == "fieldguide":
         from igcd.data.fieldguide.source import load_observations, make_guide
 
         observations, images = load_observations(make_guide(config.options))
         built = split_by_place_and_year(observations, spec, seed)
-        return BuiltStream(built.split, SplitStream(built.split, resize(images)), _tables(observations, built))
+        return BuiltStream(built.split, make(built.split, images), _tables(observations, built))
     if config.source == "inat2021":
         from igcd.data.inat2021 import read_inat2021
 
@@ -115,8 +124,8 @@ def _by_place_and_year(config: StreamConfig, spec: PlaceAndYearSpec, seed: int, 
             )
         observations = read_inat2021(train, val)
         built = split_by_place_and_year(observations, spec, seed)
-        stream = SplitStream(built.split, resize(FileImages(root, _image_ids(built.split))))
-        return BuiltStream(built.split, stream, _tables(observations, built))
+        images = FileImages(root, _image_ids(built.split))
+        return BuiltStream(built.split, make(built.split, images), _tables(observations, built))
     raise IgcdError(
         f"stages by place and year need dates and coordinates, which the source {config.source} does not have; take "
         "fieldguide or inat2021, or stream.by_category"
@@ -175,7 +184,7 @@ def build_encoder(config: EncoderConfig, *, quarantine: Quarantine, progress: Pr
         cache=TrunkCache(folder, max_bytes=int(config.cache_gigabytes * 1e9)),
         n_views=config.n_views,
         quarantine=quarantine,
-        progress=progress,
+        progress=None if progress is None else hidden_call(progress),
     )
 
 
@@ -200,11 +209,13 @@ def method_maker(
     if recipe.n_novel != "given":
         count = EstimatedCount(recipe.n_novel, seed=recipe.seed)
 
+    section, seed = recipe.method, recipe.seed  # not the recipe: it says where the data are
+    first_stage = _optimization(recipe.training.first_stage)
+    later_stages = _optimization(recipe.training.later_stages)
+
     def make(checkpoint: Checkpoint | None, after_epoch: Callable[[EpochReport], None]) -> Method:
-        context = Context(encoder, fabric, recipe.seed, checkpoint, after_epoch)
-        first_stage = _optimization(recipe.training.first_stage)
-        later_stages = _optimization(recipe.training.later_stages)
-        return make_method(recipe.method, context, first_stage, later_stages, count)
+        context = Context(encoder, fabric, seed, checkpoint, after_epoch)
+        return make_method(section, context, first_stage, later_stages, count)
 
     return make
 

@@ -1,25 +1,78 @@
-"""Files that are there whole or not at all: what a run writes down."""
+"""Files that are there whole or not at all, also after a power cut: what a run writes down."""
 
+import contextlib
+import errno
 import json
 import os
+import re
 from pathlib import Path
 from typing import Any
 
 from igcd.errors import IgcdError
 
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+_UNFINISHED = re.compile(r"\..+\.\d+")
+
+
+def publish(unfinished: Path, path: Path) -> None:
+    """Gives a finished file or folder its name: all of it is on the disk before, and the name is after."""
+    for folder, _, names in os.walk(unfinished):
+        for name in names:
+            sync(Path(folder, name))
+        sync(Path(folder))
+    if not unfinished.is_dir():
+        sync(unfinished)
+    unfinished.replace(path)
+    sync(path.parent)
+
+
+def sync(path: Path) -> None:
+    """Waits until a file, or the list of names in a folder, is on the disk."""
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except PermissionError:  # Windows opens no folder
+        return
+    try:
+        os.fsync(handle)
+    except OSError as error:
+        if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # a file system that cannot sync folders
+            raise
+    finally:
+        os.close(handle)
+
+
+def unfinished_name(path: Path) -> Path:
+    """Where this process writes a file before it is whole."""
+    return path.with_name(f".{path.name}.{os.getpid()}")
+
+
+def is_unfinished(path: Path) -> bool:
+    """Whether a name is one of a file that a killed process did not finish.
+
+    >>> is_unfinished(Path("run/.config.json.4711")), is_unfinished(Path("run/config.json"))
+    (True, False)
+    """
+    return _UNFINISHED.fullmatch(path.name) is not None
+
+
+def cannot_write(path: Path, error: OSError) -> IgcdError:
+    """What a person is told when a file cannot be written."""
+    remedy = "free some space" if error.errno in DISK_FULL else "check that you may write there"
+    return IgcdError(f"{path} cannot be written ({error.strerror or error}); {remedy}, or write elsewhere")
+
 
 def write_bytes(path: Path, content: bytes) -> None:
     """Writes a file under another name first, so that it appears with all of its content or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
+    unfinished = unfinished_name(path)
     try:
-        with unfinished.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        unfinished.replace(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        unfinished.write_bytes(content)
+        publish(unfinished, path)
+    except OSError as error:
+        raise cannot_write(path, error) from None
     finally:
-        unfinished.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # a parent that is a file, or whatever failed above
+            unfinished.unlink(missing_ok=True)
 
 
 def write_json(path: Path, record: Any) -> None:  # noqa: ANN401 - whatever JSON holds

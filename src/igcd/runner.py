@@ -6,7 +6,7 @@ import resource
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -20,8 +20,9 @@ from torch import Tensor
 from igcd import __version__
 from igcd.data.decoding import fit
 from igcd.data.images import BrokenImageError
-from igcd.data.quarantine import Quarantine
+from igcd.data.quarantine import Quarantine, TooManyBrokenError
 from igcd.errors import IgcdError
+from igcd.hidden import Handle, hidden_call, look_behind
 from igcd.methods.method import Assignment, Discovery, Method
 from igcd.methods.stored import read_model
 from igcd.metrics.predictions import read_predictions, write_predictions
@@ -71,6 +72,21 @@ class EpochCheckpoint:
         self._path.unlink(missing_ok=True)
 
 
+class HandedCheckpoint:
+    """A checkpoint as a method gets it: without the way to the folder of the run, which holds the truth."""
+
+    def __init__(self, checkpoint: EpochCheckpoint) -> None:
+        self._handle = Handle(checkpoint)
+
+    def load(self) -> tuple[int, dict[str, Tensor]]:
+        """Epochs done of this stage and the state after them; 0 and nothing at its start."""
+        return look_behind(self._handle).load()
+
+    def save(self, n_epochs_done: int, state: dict[str, Tensor]) -> None:
+        """Keeps the state, whole or not at all."""
+        look_behind(self._handle).save(n_epochs_done, state)
+
+
 def run(
     stream: Stream,
     make_method: Callable[[Checkpoint, Callable[[EpochReport], None]], Method],
@@ -96,7 +112,7 @@ def run(
         events.add("epoch", stage=checkpoint.stage, **asdict(report))
         watch.on_epoch(report)
 
-    method = make_method(checkpoint, after_epoch)
+    method = make_method(HandedCheckpoint(checkpoint), hidden_call(after_epoch))
     n_done = _load_method(method, out / "model" / "model.safetensors")
     meet()
     examples: dict[str, list[str]] = {}
@@ -105,15 +121,18 @@ def run(
             examples = read_json(_stage_path(out, stage.index, "json"))["examples"]
             continue
         checkpoint.stage = stage.index
-        quarantine.names |= _names(stage, truth)
         watch.on_stage_start(stage.index, len(stream))
         events.add("stage", stage=stage.index, labeled=len(stage.labeled), unlabeled=len(stage.unlabeled))
         started = time.perf_counter()
-        method.learn(stage)
-        check_budget(method, budget)
-        learned = time.perf_counter()
-        assignments = {"test": method.predict(truth.test_images), "unlabeled": method.predict(stage.unlabeled)}
-        predicted = time.perf_counter()
+        try:
+            method.learn(stage)
+            check_budget(method, budget)
+            learned = time.perf_counter()
+            test_images = truth.test_images.take(range(len(truth.test_images)))  # the truth refers to its own
+            assignments = {"test": method.predict(test_images), "unlabeled": method.predict(stage.unlabeled)}
+            predicted = time.perf_counter()
+        except TooManyBrokenError as error:
+            raise TooManyBrokenError(_by_name(stream, error.reasons), error.n_images, error.limit) from None
         rows = stage_predictions(stage.index, assignments, truth)
         write_predictions(rows, _stage_path(out, stage.index, "csv"))
         examples |= _write_examples(out, stage, examples)
@@ -133,7 +152,7 @@ def run(
                 if discovery.stage == stage.index
             ],
             "examples": examples,
-            "set_aside": quarantine.named(),
+            "set_aside": _by_name(stream, quarantine.reasons),
         }
         write_json(_stage_path(out, stage.index, "json"), record)
         tensors, text = method.state_dict()
@@ -143,7 +162,7 @@ def run(
         events.add("scores", **scores)
         watch.on_stage_end(record | scores)
         meet()
-    return _finish(stream, out, config, quarantine)
+    return _finish(stream, out, config)
 
 
 def follow(
@@ -155,7 +174,7 @@ def follow(
 ) -> None:
     """What the other processes of a run do that several share: learn their part of every batch, and write nothing."""
     checkpoint = EpochCheckpoint(out / "model" / "epoch.safetensors")
-    method = make_method(checkpoint, lambda _report: None)
+    method = make_method(HandedCheckpoint(checkpoint), lambda _report: None)
     n_done = _load_method(method, out / "model" / "model.safetensors")
     meet()
     for stage, _ in stream:
@@ -205,35 +224,16 @@ class EventLog:
             file.write(f"{line}\n")
 
 
-def check_folder(out: Path, config: dict[str, Any], *, resume: bool) -> bool:
-    """Whether `out` holds this very run, complete. Raises where it holds anything that must not be touched.
-
-    A folder that holds a run of another config is refused; one of the same config needs `resume`.
-    """
-    path = out / "config.json"
-    if out.exists() and not out.is_dir():
-        raise IgcdError(f"{out} is a file, not a folder; give --out a new folder")
-    if not path.is_file():
-        if out.is_dir() and any(out.iterdir()):
-            raise IgcdError(f"{out} is not empty and not the output of a run; give --out a new folder")
-        return False
-    if read_json(path) != config:
-        raise IgcdError(f"{out} holds a run with other settings (see {path}); give --out a new folder")
-    if not resume:
-        raise IgcdError(f"{out} holds this very run; continue it with --resume, or give --out a new folder")
-    return (out / "results.json").is_file()
-
-
-def _finish(stream: Stream, out: Path, config: dict[str, Any], quarantine: Quarantine) -> dict[str, Any]:
+def _finish(stream: Stream, out: Path, config: dict[str, Any]) -> dict[str, Any]:
     predictions = _all_predictions(out, len(stream))
     write_predictions(predictions, out / "predictions.csv")
     stages = [read_json(_stage_path(out, index, "json")) for index in range(len(stream))]
-    for stage in stages:  # an earlier process may have met broken images that this one did not
+    set_aside = Quarantine(limit=1.0)  # by name, and of all processes that worked on this run
+    for stage in stages:
         for name, reason in stage["set_aside"].items():
-            if name not in quarantine.named():
-                quarantine.add(name, reason)
-    if len(quarantine):
-        quarantine.write(out / "quarantine.csv")
+            set_aside.add(name, reason)
+    if len(set_aside):
+        set_aside.write(out / "quarantine.csv")
     seconds = {part: sum(stage["seconds"][part] for stage in stages) for part in ("learn", "predict")}
     results = scorecard(predictions).to_json()
     for scores, record in zip(results["stages"], stages, strict=True):
@@ -245,7 +245,7 @@ def _finish(stream: Stream, out: Path, config: dict[str, Any], quarantine: Quara
         "seed": config["seed"],
         "seconds": seconds,
         "peak_memory_bytes": _peak_memory(),
-        "set_aside": quarantine.counts(),
+        "set_aside": set_aside.counts(),
         "versions": {
             "igcd": __version__,
             "python": platform.python_version(),
@@ -287,10 +287,17 @@ def _write_examples(out: Path, stage: Stage, known: dict[str, list[str]]) -> dic
     return examples
 
 
-def _names(stage: Stage, truth: StageTruth) -> dict[str, str]:
-    """The names behind the opaque ids of a stage, for messages to people."""
-    known = ((stage.labeled, truth.labeled), (stage.unlabeled, truth.unlabeled), (truth.test_images, truth.test))
-    return {image_id: name for images, part in known for image_id, name in zip(images.ids, part.image_ids, strict=True)}
+def _by_name(stream: Stream, reasons: Mapping[str, str]) -> dict[str, str]:
+    """The reasons why images are set aside, by the names behind their opaque ids.
+
+    Looked up when there is something to tell: a table of all names, once made, could be found by the ids in it.
+    """
+    name_of: dict[str, str] = {}
+    for stage, truth in stream if reasons else ():
+        known = ((stage.labeled, truth.labeled), (stage.unlabeled, truth.unlabeled), (truth.test_images, truth.test))
+        for images, part in known:
+            name_of |= dict(zip(images.ids, part.image_ids, strict=True))
+    return {name_of.get(image_id, image_id): reason for image_id, reason in reasons.items()}
 
 
 def _write_thumbnails(out: Path, name: str, images: Images, idx: Iterable[int]) -> list[str]:

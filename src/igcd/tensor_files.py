@@ -2,31 +2,25 @@
 
 import hashlib
 import json
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 import torch
 from safetensors import safe_open
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 from torch import Tensor
 
 from igcd.errors import IgcdError
+from igcd.records import write_bytes
 
 CHECKSUM = "checksum"
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], text: Mapping[str, str]) -> None:
     """Writes tensors and text in one safetensors file, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        whole = {name: tensor.contiguous().clone() for name, tensor in tensors.items()}
-        save_file(whole, unfinished, dict(text) | {CHECKSUM: _checksum(whole, text)})
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    whole = {name: tensor.contiguous().clone() for name, tensor in tensors.items()}
+    write_bytes(path, save(whole, dict(text) | {CHECKSUM: _checksum(whole, text)}))
 
 
 def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:

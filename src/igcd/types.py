@@ -22,7 +22,7 @@ class Images(Protocol):
 
     @property
     def ids(self) -> Sequence[str]:
-        """A name for each image, unique in the set and the same in every run."""
+        """A name for each image, unique in the set and the same as long as a run lasts, also when it is resumed."""
         ...
 
     def __len__(self) -> int: ...
@@ -40,7 +40,7 @@ class Images(Protocol):
         ...
 
     def key(self, idx: int) -> str:
-        """A digest that changes when the content of the image at a position changes: what caches go by."""
+        """A digest of what the image at a position shows, not of what it is called: what caches go by."""
         ...
 
     def take(self, idx: Sequence[int] | IntArray) -> "Images":

@@ -20,6 +20,7 @@ from igcd.data.images import (
     decode_image,
     digest,
 )
+from igcd.data.sized_cache import cached_at_size
 from igcd.errors import IgcdError
 
 
@@ -90,6 +91,26 @@ def test_keys_tell_images_apart_and_change_with_the_content(three_faces, tmp_pat
     assert files.key(1) == FileImages(tmp_path, ["1.png"]).key(0)
     (tmp_path / "0.png").unlink()
     assert files.key(0) != before
+
+
+def test_the_key_of_a_file_says_nothing_of_its_name(tmp_path):
+    """Nor does that of its small copy: what a method can ask for must not be a digest of a path."""
+    for name in ("fox/1.png", "elsewhere/2.png"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        Image.new("RGB", (9, 7), (1, 2, 3)).save(tmp_path / name)
+    files = FileImages(tmp_path, ["fox/1.png", "elsewhere/2.png", "fox/gone.png", "elsewhere/gone.png"])
+    small = cached_at_size(files, 5, tmp_path / "cache")
+    for images in (files, small):
+        assert images.key(0) == images.key(1) and images.key(2) == images.key(3) != images.key(0)
+    assert files.stamp(0) != files.stamp(1)
+
+
+def test_a_file_is_read_once_for_its_key(tmp_path, monkeypatch):
+    Image.new("RGB", (9, 7)).save(tmp_path / "1.png")
+    files = FileImages(tmp_path, ["1.png"])
+    key = files.key(0)
+    monkeypatch.setattr(FileImages, "_open", None)
+    assert files.key(0) == key
 
 
 def test_gray_arrays_become_rgb():

@@ -81,7 +81,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
         raise OSError("disk full")
 
     monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(OSError, match="disk full"):
+    with pytest.raises(IgcdError, match="disk full"):
         with_broken(2).write(path)
     assert path.read_text() == "old"
     assert list(tmp_path.iterdir()) == [path]

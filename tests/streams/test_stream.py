@@ -1,14 +1,14 @@
 """Hidden labels are out of reach: what a method can get from a `Stage`, and what it cannot."""
 
 import gc
-import types
 
 import numpy as np
 import pytest
+from leaks import leaks, reachable
 from PIL import Image
 from sklearn.metrics import adjusted_mutual_info_score
 
-from igcd.data.images import ArrayImages, FileImages
+from igcd.data.images import ArrayImages, BrokenImageError, FileImages
 from igcd.errors import IgcdError
 from igcd.streams.protocols import StreamSpec, group_of_categories, stages_by_category
 from igcd.streams.randomness import generator
@@ -23,7 +23,7 @@ IDS = [f"{NAMES[code]}/{number:03d}.png" for number, code in enumerate(CATEGORIE
 PIXELS = np.arange(len(IDS), dtype=np.uint8)[:, None, None, None] + np.zeros((len(IDS), 4, 4, 3), dtype=np.uint8)
 
 
-def make_stream(protocol, images, seed=0):
+def make_stream(protocol, images, seed=0, secret=None):
     is_test = np.arange(len(IDS)) % N_EACH >= 10
     spec = StreamSpec(protocol=protocol, categories_per_stage=(6, 2, 2, 2) if protocol != "static" else (6, 6))
     stages = stages_by_category(CATEGORIES, is_test, NAMES, spec, generator(seed))
@@ -38,7 +38,7 @@ def make_stream(protocol, images, seed=0):
         categories=CATEGORIES,
         category_names=NAMES,
     )
-    return SplitStream(split, images)
+    return SplitStream(split, images, secret)
 
 
 @pytest.fixture(scope="module")
@@ -48,27 +48,6 @@ def files(tmp_path_factory):
         (root / image_id).parent.mkdir(exist_ok=True)
         Image.fromarray(pixels).save(root / image_id)
     return FileImages(root, IDS)
-
-
-def reachable(root):
-    """Every object that attributes, containers, closures and bound methods lead to, but for classes and modules."""
-    found, queue = {}, [root]
-    while queue:
-        item = queue.pop()
-        if id(item) in found or isinstance(item, type | types.ModuleType):
-            continue
-        found[id(item)] = item
-        if isinstance(item, types.FunctionType):
-            queue += [cell.cell_contents for cell in item.__closure__ or ()]
-            queue += [item.__defaults__, item.__kwdefaults__]
-        elif isinstance(item, types.MethodType):
-            queue += [item.__self__, item.__func__]
-        elif isinstance(item, np.ndarray):
-            queue.append(item.base)
-        elif not isinstance(item, str | bytes | int | float | types.BuiltinMethodType):
-            queue += gc.get_referents(item)
-            queue += [getattr(item, name, None) for name in dir(item) if not name.startswith("__")]
-    return list(found.values())
 
 
 @pytest.mark.parametrize("protocol", ["igcd-l", "igcd-u", "mi", "static"])
@@ -94,8 +73,8 @@ def test_the_walk_finds_a_planted_leak(files):
     def leak(names=truth.unlabeled.categories):
         return names
 
-    assert any(thing is truth.unlabeled.categories for thing in reachable((stage, leak)))
-    assert any(isinstance(thing, FileImages) for thing in reachable([files.pixels]))
+    assert any(thing is truth.unlabeled.categories for thing in reachable(stage, leak))
+    assert any(isinstance(thing, FileImages) for thing in reachable(files.pixels))
 
 
 @pytest.mark.parametrize("protocol", ["igcd-l", "mi", "static"])
@@ -142,9 +121,50 @@ def test_an_image_keeps_its_id_and_key_from_stage_to_stage():
     assert key_then == key_now and len(key_now) == 20
 
 
+def test_ids_are_those_of_the_secret():
+    """With the secret of a run they come back when it is resumed; without it nobody can work them out."""
+    images = ArrayImages(IDS, PIXELS)
+    first, again, other = (make_stream("mi", images, secret=secret) for secret in (b"one", b"one", b"two"))
+    ids, same, new = (
+        [image_id for stage, _ in stream for image_id in stage.unlabeled.ids] for stream in (first, again, other)
+    )
+    assert ids == same and not set(ids) & set(new)
+    drawn = [next(iter(make_stream("mi", images)))[0].labeled.ids for _ in range(2)]
+    assert not set(drawn[0]) & set(drawn[1])
+
+
+def test_what_is_taken_shares_no_object_with_what_it_is_taken_from():
+    """The truth refers to its test images: those a method is handed must not lead back to them."""
+    veiled = VeiledImages(ArrayImages(IDS, PIXELS), [3, 5], b"secret")
+    taken = veiled.take([1])
+    assert taken.ids == veiled.ids[1:] and taken.ids[0] is not veiled.ids[1]
+    assert taken.pixels(0)[0, 0, 0] == 5 and taken.key(0) == veiled.key(1)
+    assert not any(thing is veiled for thing in reachable(taken))
+
+
+def test_pixels_are_copies():
+    veiled = VeiledImages(ArrayImages(IDS, PIXELS), [3, 5], b"secret")
+    for pixels in (veiled.pixels(0), veiled.pixels_at_least(0, 2), veiled.at_size(np.array([0]), 4)):
+        assert pixels.base is None
+
+
+def test_the_error_of_a_broken_image_leads_nowhere(tmp_path):
+    (tmp_path / "Secretus species.png").write_bytes(b"no image")
+    veiled = VeiledImages(FileImages(tmp_path, ["Secretus species.png"]), [0], b"secret")
+    for read in (lambda: veiled.pixels(0), lambda: veiled.pixels_at_least(0, 8)):
+        with pytest.raises(BrokenImageError, match="not an image") as caught:
+            read()
+        error = caught.value
+        assert error.__context__ is None and error.__cause__ is None
+        held = [value for entry in caught.traceback[1:] for value in entry.frame.f_locals.values()]
+        assert held and leaks(reachable(*held), hidden=["Secretus"], paths=[tmp_path]) == []
+    with pytest.raises(IndexError):
+        veiled.pixels(1)
+
+
 def test_a_veil_lets_go_of_images_nobody_uses():
     images = ArrayImages(IDS, PIXELS)
-    veiled = VeiledImages(images, [0, 1], salt="toy")
+    veiled = VeiledImages(images, [0, 1], b"secret")
     assert veiled.pixels(1)[0, 0, 0] == 1
     n_before = len(gc.get_referrers(images))
     del veiled

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,6 +19,7 @@ from igcd.data.observation_files import read_observation_file
 from igcd.data.observations import Observations
 from igcd.data.taxonomy import format_taxonomy
 from igcd.errors import IgcdError
+from igcd.records import publish, unfinished_name
 from igcd.streams.inat_igcd import (
     PAPER_STAGES,
     PlaceAndYearSpec,
@@ -187,12 +187,12 @@ def _paper_table(built: PlaceAndYearSplit) -> Table:
 def _write_all(out: Path, content: Mapping[str, bytes]) -> None:
     """Writes the files under other names first, so that none appears before all are on the disk."""
     out.mkdir(parents=True, exist_ok=True)
-    unfinished = {name: out / f".{name}.{os.getpid()}" for name in content}
+    unfinished = {name: unfinished_name(out / name) for name in content}
     try:
         for name, data in content.items():
             unfinished[name].write_bytes(data)
         for name in content:
-            unfinished[name].replace(out / name)
+            publish(unfinished[name], out / name)
     finally:
         for path in unfinished.values():
             path.unlink(missing_ok=True)

@@ -27,7 +27,8 @@ from igcd.data.quarantine import Quarantine
 from igcd.errors import IgcdError
 from igcd.records import read_json, write_bytes, write_json
 from igcd.report.page import write_report
-from igcd.runner import Watch, check_folder, follow, run
+from igcd.run_folder import check_folder, secret_of, write_secret
+from igcd.runner import Watch, follow, run
 from igcd.streams.split import write_split
 from igcd.training import EpochReport
 
@@ -41,15 +42,19 @@ def run_recipe(
     keep_freed_memory()
     fabric = build_fabric(recipe)  # first of all: with several devices it starts this very command once for each
     if not fabric.is_global_zero:
-        if fabric.broadcast(False):
-            _follow(recipe, fabric, out)
+        secret = fabric.broadcast(None)
+        if secret is not None:
+            _follow(recipe, secret, fabric, out)
         return
-    is_complete = True
+    secret = None
     try:
-        is_complete = check_folder(out, config, resume=resume)
+        if not check_folder(out, config, resume=resume):
+            secret = secret_of(out)
     finally:
-        fabric.broadcast(not is_complete)  # whether there is something to learn together
-    results = read_json(out / "results.json") if is_complete else _run(recipe, config, fabric, out, tensorboard)
+        fabric.broadcast(secret)  # None: there is nothing to learn together
+    results = (
+        read_json(out / "results.json") if secret is None else _run(recipe, config, secret, fabric, out, tensorboard)
+    )
     if as_json:
         print(json.dumps(results, indent=2))
         return
@@ -61,8 +66,10 @@ def run_recipe(
     console.print(f"results in {out}, report in {write_report(out)}", markup=False, soft_wrap=True)
 
 
-def _run(recipe: Recipe, config: dict[str, Any], fabric: Fabric, out: Path, tensorboard: bool) -> dict[str, Any]:
-    built = build_stream(recipe.stream, recipe.seed, resize_with(recipe.encoder))
+def _run(
+    recipe: Recipe, config: dict[str, Any], secret: bytes, fabric: Fabric, out: Path, tensorboard: bool
+) -> dict[str, Any]:
+    built = build_stream(recipe.stream, recipe.seed, resize_with(recipe.encoder), secret=secret)
     quarantine = Quarantine(limit=recipe.max_broken)
     with Progress(
         TextColumn("{task.description}"),
@@ -78,6 +85,7 @@ def _run(recipe: Recipe, config: dict[str, Any], fabric: Fabric, out: Path, tens
         )
         encoder = build_encoder(recipe.encoder, quarantine=quarantine, progress=bars.on_cache)
         write_json(out / "config.json", config)
+        write_secret(out, secret)
         write_split(built.split, out / "split.tsv")
         for name, text in built.tables.items():
             write_bytes(out / name, text.encode())
@@ -97,9 +105,9 @@ def _run(recipe: Recipe, config: dict[str, Any], fabric: Fabric, out: Path, tens
         )
 
 
-def _follow(recipe: Recipe, fabric: Fabric, out: Path) -> None:
+def _follow(recipe: Recipe, secret: bytes, fabric: Fabric, out: Path) -> None:
     """Learns together with the process that writes. What is wrong with the folder or the images, that one says."""
-    built = build_stream(recipe.stream, recipe.seed, resize_with(recipe.encoder))
+    built = build_stream(recipe.stream, recipe.seed, resize_with(recipe.encoder), secret=secret)
     encoder = build_encoder(recipe.encoder, quarantine=Quarantine(limit=recipe.max_broken))
     make_method = method_maker(recipe, encoder, fabric, count_novel_categories(built.split))
     try:

@@ -1,5 +1,6 @@
 """Losses and scores for TensorBoard, beside the records of a run."""
 
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -8,17 +9,23 @@ from igcd.training import EpochReport
 
 
 class TensorBoardWriter:
-    """Writes curves below a folder; needs the extra `tensorboard`."""
+    """Writes curves below a folder, made when there is something to write; needs the extra `tensorboard`."""
 
     def __init__(self, folder: Path) -> None:
         try:
-            from torch.utils.tensorboard import SummaryWriter
+            import torch.utils.tensorboard  # noqa: F401
         except ImportError:
             raise IgcdError(
                 "TensorBoard is not installed; in the checkout, pip install '.[tensorboard]', or leave it out"
             ) from None
-        self._writer = SummaryWriter(str(folder))
+        self._folder = folder
         self._n_epochs = 0
+
+    @cached_property
+    def _writer(self) -> Any:  # noqa: ANN401 - TensorBoard has no types
+        from torch.utils.tensorboard import SummaryWriter
+
+        return SummaryWriter(str(self._folder))
 
     def on_epoch(self, report: EpochReport) -> None:
         """The loss, epoch after epoch through all stages."""

@@ -16,7 +16,8 @@ from typing import Any
 from igcd.comparison.plan import Cell, Comparison
 from igcd.config import parse_recipe
 from igcd.errors import IgcdError
-from igcd.records import read_json, write_json
+from igcd.records import is_unfinished, read_json, write_json
+from igcd.run_folder import stored_config
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,8 @@ def at_work(out: Path) -> Iterator[int]:
     So a second comparison waits for the cells of one that was killed, which would otherwise write into the same folder.
     """
     out.mkdir(parents=True, exist_ok=True)
-    if not (out / "comparison.json").is_file() and any(entry.name != ".lock" for entry in out.iterdir()):
+    others = [entry for entry in out.iterdir() if entry.name != ".lock" and not is_unfinished(entry)]
+    if others and not (out / "comparison.json").is_file():
         raise IgcdError(f"{out} is not empty and not the output of a comparison; give --out a new folder")
     handle = os.open(out / ".lock", os.O_RDWR | os.O_CREAT, 0o666)
     try:
@@ -65,7 +67,8 @@ def claim(out: Path, comparison: Comparison) -> None:
 
 def _check_cell(cell: Cell) -> None:
     path = cell.folder / "config.json"
-    if path.is_file() and _settings(read_json(path), str(path)) != _settings(cell.config, str(path)):
+    stored = stored_config(cell.folder)
+    if stored is not None and _settings(stored, str(path)) != _settings(cell.config, str(path)):
         raise IgcdError(
             f"{cell.folder} holds a run with other settings (see {path}); remove it, or give --out a new folder"
         )

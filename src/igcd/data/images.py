@@ -7,7 +7,8 @@ import re
 import stat
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -67,7 +68,11 @@ class ImageSet(ABC):
 
     @abstractmethod
     def key(self, idx: int) -> str:
-        """A digest that changes when the content of the image at a position changes: what caches go by."""
+        """A digest of what the image at a position shows, not of what it is called: what caches go by."""
+
+    def stamp(self, idx: int) -> str:
+        """What tells an altered image, where that is cheaper without reading it; a name may be guessed from it."""
+        return self.key(idx)
 
     def pixels_at_least(self, idx: int, size: int) -> Pixels:  # noqa: ARG002
         """The image, where that is cheaper reduced to a half, a quarter or an eighth with both sides still >= size."""
@@ -102,6 +107,9 @@ class Subset(ImageSet):
 
     def key(self, idx: int) -> str:  # noqa: D102
         return self._images.key(int(self._idx[idx]))
+
+    def stamp(self, idx: int) -> str:  # noqa: D102
+        return self._images.stamp(int(self._idx[idx]))
 
 
 class Concatenation(ImageSet):
@@ -138,6 +146,10 @@ class Concatenation(ImageSet):
     def key(self, idx: int) -> str:  # noqa: D102
         images, position = self._locate(idx)
         return images.key(position)
+
+    def stamp(self, idx: int) -> str:  # noqa: D102
+        images, position = self._locate(idx)
+        return images.stamp(position) if isinstance(images, ImageSet) else images.key(position)
 
 
 class ArrayImages(ImageSet):
@@ -209,6 +221,7 @@ class FileImages(ImageSet):
     def __init__(self, root: Path, paths: Iterable[str]) -> None:
         super().__init__(paths)
         self._root = os.path.realpath(root)
+        self._keys: dict[int, tuple[str, str]] = {}  # with the stamp each was made at
         for image_id in self.ids:
             if _climbs_out(image_id):
                 raise IgcdError(f"{image_id!r} leaves the image folder {root}; list only files inside it")
@@ -217,6 +230,12 @@ class FileImages(ImageSet):
         return Path(os.path.realpath(Path(self._root, self.ids[idx])))  # Path.resolve raises on a link to itself
 
     def _decode(self, idx: int, at_least: int | None) -> Pixels:
+        with self._open(idx) as file:
+            return decode_image(file, at_least=at_least)
+
+    @contextmanager
+    def _open(self, idx: int) -> Iterator[io.BufferedReader]:
+        """The file at a position. Whatever is wrong with it is a `BrokenImageError`."""
         try:
             path = self._real_path(idx)
             if not path.is_relative_to(self._root):
@@ -229,7 +248,7 @@ class FileImages(ImageSet):
             if not status.st_size:
                 raise BrokenImageError("file is empty")
             with path.open("rb") as file:
-                return decode_image(file, at_least=at_least)
+                yield file
         except FileNotFoundError:
             is_link = Path(self._root, self.ids[idx]).is_symlink()
             raise BrokenImageError("link leads nowhere" if is_link else "file is missing") from None
@@ -244,6 +263,18 @@ class FileImages(ImageSet):
         return self._decode(idx, at_least=size)
 
     def key(self, idx: int) -> str:
+        """Digest of the bytes of the file, read again when it has changed: the same wherever the file lies."""
+        stamp = self.stamp(idx)
+        if self._keys.get(idx, ("", ""))[0] != stamp:
+            try:
+                with self._open(idx) as file:
+                    key = hashlib.file_digest(file, _hasher).hexdigest()
+            except BrokenImageError as error:
+                key = digest(str(error).encode())
+            self._keys[idx] = stamp, key
+        return self._keys[idx][1]
+
+    def stamp(self, idx: int) -> str:
         """Path, size and time of change: what tells an altered file without reading it."""
         path = self._real_path(idx)
         try:
@@ -309,4 +340,10 @@ def digest(content: bytes) -> str:
     >>> digest(b"igcd")
     '17f792e2fc31ddf3cfa1f62b'
     """
-    return hashlib.blake2b(content, digest_size=12).hexdigest()
+    hasher = _hasher()
+    hasher.update(content)
+    return hasher.hexdigest()
+
+
+def _hasher() -> hashlib.blake2b:
+    return hashlib.blake2b(digest_size=12)

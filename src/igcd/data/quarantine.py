@@ -20,6 +20,21 @@ N_EXAMPLES = 3
 INSPECTED_AT_ONCE = 8  # images per piece of work, so that handing it over costs little beside decoding
 
 
+class TooManyBrokenError(IgcdError):
+    """More of a set of images cannot be used than the limit allows."""
+
+    def __init__(self, reasons: Mapping[str, str], n_images: int, limit: float) -> None:
+        super().__init__(
+            f"{len(reasons):,} of {n_images:,} images ({len(reasons) / max(n_images, 1):.1%}) cannot be used, the "
+            f"limit is {limit:.1%}; repair or remove them, or allow a larger share (limit, --max-broken, max_broken of "
+            "a recipe)",
+            details=[f"{name!r}: {reason}" for name, reason in [*reasons.items()][:N_EXAMPLES]],
+        )
+        self.reasons = dict(reasons)
+        self.n_images = n_images
+        self.limit = limit
+
+
 class Quarantine:
     """The list of broken images of a run. `limit` is the share of all images that may be broken."""
 
@@ -27,7 +42,6 @@ class Quarantine:
         if not 0 <= limit <= 1:
             raise IgcdError(f"the limit of broken images must be a share from 0 to 1, got {limit}; 0.05 means 5%")
         self.limit = limit
-        self.names: dict[str, str] = {}  # what people call an image whose id says nothing to them
         self._reasons: dict[str, str] = {}
 
     def __len__(self) -> int:
@@ -65,27 +79,17 @@ class Quarantine:
         reasons = ", ".join(f"{reason} {count:,}" for reason, count in self.counts().items())
         return f"{len(self):,} image{'s' if len(self) > 1 else ''} set aside: {reasons}"
 
-    def named(self) -> dict[str, str]:
-        """The reason of each broken image by the name people know it by."""
-        return {self.names.get(image_id, image_id): reason for image_id, reason in self._reasons.items()}
-
     def check(self, n_images: int) -> None:
         """Raise when more than the limit of `n_images` are broken."""
-        if len(self) <= self.limit * n_images:
-            return
-        raise IgcdError(
-            f"{len(self):,} of {n_images:,} images ({len(self) / max(n_images, 1):.1%}) cannot be used, the limit is "
-            f"{self.limit:.1%}; repair or remove them, or allow a larger share (limit, --max-broken, max_broken of a "
-            "recipe)",
-            details=[f"{name!r}: {reason}" for name, reason in [*self.named().items()][:N_EXAMPLES]],
-        )
+        if len(self) > self.limit * n_images:
+            raise TooManyBrokenError(self._reasons, n_images, self.limit)
 
     def write(self, path: Path) -> None:
         """Write `image_id,reason` lines as UTF-8, all or nothing. Bytes that are no UTF-8 are written as escapes."""
         text = io.StringIO()
         rows = csv.writer(text, lineterminator="\n")
         rows.writerow(["image_id", "reason"])
-        rows.writerows(self.named().items())
+        rows.writerows(self._reasons.items())
         write_bytes(path, text.getvalue().encode("utf-8", errors="backslashreplace"))
 
 

@@ -1,7 +1,7 @@
 """Images kept on disk at the size they are trained at: decoded once, read from one file ever after.
 
 A cache is a folder with `pixels.npy`, (n, size, size, 3), and `checks.npy`, a CRC-32 of each image. It is named by a
-digest of the images' ids and keys and of the size, so a changed file or another selection gets a cache of its own. It
+digest of the images' ids and stamps and of the size, so a changed file or another selection gets a cache of its own. It
 is written whole or not at all; every image is checked when it is read, and a damaged one is decoded from its source.
 """
 
@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from igcd.array_files import DamagedArrayError, read_npy
 from igcd.data.decoding import REDUCTION_MARGIN, decode, fit
-from igcd.data.images import ImageSet, digest
+from igcd.data.images import BrokenImageError, ImageSet, digest
 from igcd.data.quarantine import Quarantine
 from igcd.errors import IgcdError
 from igcd.types import IntArray, Pixels
@@ -77,8 +77,11 @@ class SizedImages(ImageSet):
         return np.asarray(batch) if is_sound else None
 
     def key(self, idx: int) -> str:
-        """The source's key and the size: what is computed from the small image holds for no other size."""
-        return digest(f"{self._images.key(idx)}\0{self._size}".encode())
+        """Digest of the pixels: what is computed from the small image holds for no other size."""
+        try:
+            return digest(self.pixels(idx).tobytes())
+        except BrokenImageError as error:
+            return digest(str(error).encode())
 
 
 def _check(pixels: Pixels) -> int:
@@ -88,7 +91,7 @@ def _check(pixels: Pixels) -> int:
 def _fingerprint(images: ImageSet, size: int) -> str:
     fingerprint = hashlib.blake2b(f"{LAYOUT_VERSION}\0{size}\n".encode(), digest_size=12)
     for idx, image_id in enumerate(images.ids):
-        fingerprint.update(f"{image_id}\0{images.key(idx)}\n".encode(errors="surrogateescape"))
+        fingerprint.update(f"{image_id}\0{images.stamp(idx)}\n".encode(errors="surrogateescape"))
     return fingerprint.hexdigest()
 
 

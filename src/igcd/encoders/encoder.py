@@ -59,7 +59,6 @@ class Encoder:
         """Notes what could not be decoded, and stops where that is too much of a set."""
         for image_id, reason in broken.reasons.items():
             self.quarantine.add(image_id, reason)
-        broken.names = self.quarantine.names
         broken.check(len(images))
 
 

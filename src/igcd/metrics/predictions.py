@@ -91,12 +91,7 @@ def write_predictions(predictions: Predictions, path: Path) -> None:
     writer.writerows(
         zip(predictions.stage.tolist(), *(getattr(predictions, name) for name in COLUMNS[1:]), strict=True)
     )
-    try:
-        write_bytes(path, text.getvalue().encode())
-    except OSError as error:
-        raise IgcdError(
-            f"{path} cannot be written ({error.strerror or error}); free the place or choose another"
-        ) from None
+    write_bytes(path, text.getvalue().encode())
 
 
 def code_predictions(predictions: Predictions, source: str = "predictions") -> CodedPredictions:

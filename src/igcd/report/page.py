@@ -9,7 +9,6 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from igcd.errors import IgcdError
 from igcd.records import write_bytes
 from igcd.report.charts import Chart, line_chart
 from igcd.report.confusion import (
@@ -71,10 +70,7 @@ def write_report(folder: Path) -> Path:
     """Writes `report.html` into the folder of a finished run, whole or not at all, and returns its path."""
     page = render(read_run(folder))
     path = folder / "report.html"
-    try:
-        write_bytes(path, page.encode())
-    except OSError as error:
-        raise IgcdError(f"{path} cannot be written ({error.strerror or error}); free the place") from None
+    write_bytes(path, page.encode())
     return path
 
 

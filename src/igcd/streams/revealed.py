@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from igcd.data.images import Concatenation
+from igcd.streams.veil import copied
 from igcd.types import Images, Stage, StageTruth, Stream, Truth
 
 
@@ -28,24 +29,36 @@ class RevealedStream:
         return len(self._stream)
 
     def __iter__(self) -> Iterator[tuple[Stage, StageTruth]]:
-        seen: list[tuple[Images, Truth]] = []
+        # A generator refers to its variables: none of them is, or holds, what is handed over.
+        seen: list[Images] = []
+        told: list[Truth] = []
         names: list[str] = []
-        for stage, truth in self._stream:
-            for part, known in ((stage.labeled, truth.labeled), (stage.unlabeled, truth.unlabeled)):
-                seen.append(_not_yet(part, known, {image_id for images, _ in seen for image_id in images.ids}))
-            everything = Truth(
-                image_ids=tuple(image_id for _, known in seen for image_id in known.image_ids),
-                categories=tuple(category for _, known in seen for category in known.categories),
-                groups=tuple(group for _, known in seen for group in known.groups),
-            )
-            names += sorted(set(everything.categories) - set(names))
-            code_of = {name: code for code, name in enumerate(names)}
-            labels = np.array([code_of[category] for category in everything.categories], dtype=np.int64)
-            labeled = Concatenation([images for images, _ in seen])
-            yield (
-                replace(stage, labeled=labeled, labels=labels, category_names=tuple(names)),
-                replace(truth, labeled=everything),
-            )
+        stages = iter(self._stream)
+        for _ in range(len(self)):
+            yield _reveal(*next(stages), seen, told, names)
+
+
+def _reveal(
+    stage: Stage, truth: StageTruth, seen: list[Images], told: list[Truth], names: list[str]
+) -> tuple[Stage, StageTruth]:
+    """The stage with all images so far and their labels. Adds its own to what has been seen, told and named."""
+    for part, known in ((stage.labeled, truth.labeled), (stage.unlabeled, truth.unlabeled)):
+        images, truth_of_images = _not_yet(part, known, {image_id for images in seen for image_id in images.ids})
+        seen.append(images)
+        told.append(truth_of_images)
+    everything = Truth(
+        image_ids=tuple(image_id for known in told for image_id in known.image_ids),
+        categories=tuple(category for known in told for category in known.categories),
+        groups=tuple(group for known in told for group in known.groups),
+    )
+    names += sorted(set(everything.categories) - set(names))
+    code_of = {name: code for code, name in enumerate(names)}
+    labels = np.array([code_of[category] for category in everything.categories], dtype=np.int64)
+    labeled = Concatenation([images.take(range(len(images))) for images in seen])
+    return (
+        replace(stage, labeled=labeled, labels=labels, category_names=copied(names)),
+        replace(truth, labeled=everything),
+    )
 
 
 def _not_yet(images: Images, truth: Truth, ids: set[str]) -> tuple[Images, Truth]:

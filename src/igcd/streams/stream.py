@@ -8,16 +8,20 @@ from igcd.data.images import ImageSet
 from igcd.errors import IgcdError
 from igcd.streams.randomness import generator, shuffled
 from igcd.streams.split import Split, SplitStage
-from igcd.streams.veil import VeiledImages
+from igcd.streams.veil import VeiledImages, copied, new_secret
 from igcd.types import IntArray, Stage, StageTruth, Truth
 
 
 class SplitStream:
-    """The stages of a split, one after the other, over the images it names. Implements `igcd.types.Stream`."""
+    """The stages of a split, one after the other, over the images it names. Implements `igcd.types.Stream`.
 
-    def __init__(self, split: Split, images: ImageSet) -> None:
+    The secret makes the ids under which a method gets the images: a run that is resumed needs the one it began with.
+    """
+
+    def __init__(self, split: Split, images: ImageSet, secret: bytes | None = None) -> None:
         self._split = split
         self._images = images
+        self._secret = new_secret() if secret is None else secret
         self._position_of = {image_id: position for position, image_id in enumerate(images.ids)}
         missing = {
             image_id
@@ -34,7 +38,7 @@ class SplitStream:
 
     def cut_by(self, split: Split) -> "SplitStream":
         """Another stream over the same images."""
-        return SplitStream(split, self._images)
+        return SplitStream(split, self._images, self._secret)
 
     @property
     def name(self) -> str:
@@ -57,7 +61,13 @@ class SplitStream:
         code_of = {name: code for code, name in enumerate(names)}
         labels = np.asarray([code_of[category] for category in labeled_truth.categories], dtype=np.int64)
         return (
-            Stage(index=index, labeled=labeled, labels=labels, unlabeled=unlabeled, category_names=names),
+            Stage(
+                index=index,
+                labeled=labeled,
+                labels=labels,
+                unlabeled=unlabeled,
+                category_names=copied(names),
+            ),
             StageTruth(
                 index=index,
                 labeled=labeled_truth,
@@ -76,4 +86,4 @@ class SplitStream:
             groups=tuple(truth.groups[i] for i in order),
         )
         positions = [self._position_of[image_id] for image_id in shuffled_truth.image_ids]
-        return shuffled_truth, VeiledImages(self._images, positions, salt=self._split.source)
+        return shuffled_truth, VeiledImages(self._images, positions, self._secret)

@@ -1,42 +1,86 @@
 """Images without their names: what a method is handed, so that nothing but the pixels speaks of the category.
 
 A file name often is the category (`Vulpes vulpes/0012.jpg`), and so may be a position in a sorted data set. A
-`VeiledImages` carries digests instead of names, in an order that was shuffled, and holds no reference to the images
-behind it: those lie in a registry of this module. Code that goes out of its way to import the registry can still cheat,
-as it could open the data set itself; code that only uses what it was given cannot, not even by walking attributes.
+`VeiledImages` carries digests made with a secret of the run instead of names, in an order that was shuffled, and has
+a handle instead of a reference to the images behind it. Its pixels are copies: a view would lead to the whole array.
 """
 
-from collections.abc import Sequence
-from weakref import WeakKeyDictionary
+import hashlib
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from igcd.data.images import ImageSet, digest
+from igcd.data.images import BrokenImageError, ImageSet
+from igcd.hidden import Handle, look_behind
 from igcd.types import IntArray, Pixels
 
-_behind: "WeakKeyDictionary[VeiledImages, tuple[ImageSet, IntArray]]" = WeakKeyDictionary()
+SECRET_BYTES = 16
+
+
+def new_secret() -> bytes:
+    """A secret for the ids of one run."""
+    return secrets.token_bytes(SECRET_BYTES)
+
+
+@dataclass(frozen=True)
+class _Behind:
+    images: ImageSet
+    idx: IntArray  # (n,) their positions
+    secret: bytes
 
 
 class VeiledImages(ImageSet):
-    """Some images of a set under opaque ids: an image has the same id at every stage and in every run."""
+    """Some images of a set under opaque ids: with the same secret an image has the same id at every stage."""
 
-    def __init__(self, images: ImageSet, idx: Sequence[int] | IntArray, salt: str) -> None:
-        positions = np.asarray(idx, dtype=np.int64)
-        super().__init__(digest(f"{salt}\0{images.ids[i]}".encode())[:16] for i in positions.tolist())
-        _behind[self] = (images, positions)
+    def __init__(self, images: ImageSet, idx: Sequence[int] | IntArray, secret: bytes) -> None:
+        positions = np.array(idx, dtype=np.int64)
+        super().__init__(_opaque(images.ids[i], secret) for i in positions.tolist())
+        self._handle = Handle(_Behind(images, positions, secret))
 
     def pixels(self, idx: int) -> Pixels:  # noqa: D102
-        images, positions = _behind[self]
-        return images.pixels(int(positions[idx]))
+        return self._read(idx, None)
 
     def pixels_at_least(self, idx: int, size: int) -> Pixels:  # noqa: D102
-        images, positions = _behind[self]
-        return images.pixels_at_least(int(positions[idx]), size)
+        return self._read(idx, size)
+
+    def _read(self, idx: int, size: int | None) -> Pixels:
+        pixels = _read(self._handle, range(len(self))[idx], size)
+        if isinstance(pixels, str):  # raised here, so that no frame of its traceback holds the images
+            raise BrokenImageError(pixels)
+        return pixels
 
     def at_size(self, idx: IntArray, size: int) -> Pixels | None:  # noqa: D102
-        images, positions = _behind[self]
-        return images.at_size(positions[idx], size)
+        behind = look_behind(self._handle)
+        pixels = behind.images.at_size(behind.idx[idx], size)
+        return None if pixels is None else np.array(pixels)
 
     def key(self, idx: int) -> str:  # noqa: D102
-        images, positions = _behind[self]
-        return images.key(int(positions[idx]))
+        behind = look_behind(self._handle)
+        return behind.images.key(int(behind.idx[idx]))
+
+    def take(self, idx: Sequence[int] | IntArray) -> "VeiledImages":
+        """The images at these positions, in this order. Nothing leads from them to these, not even equal ids."""
+        behind = look_behind(self._handle)
+        return VeiledImages(behind.images, behind.idx[np.asarray(idx, dtype=np.int64)], behind.secret)
+
+
+def copied(texts: Iterable[str]) -> tuple[str, ...]:
+    """Equal texts that are other objects: `gc` tells whoever holds a text of the truth what else refers to it."""
+    return tuple(text.encode().decode() for text in texts)
+
+
+def _opaque(name: str, secret: bytes) -> str:
+    return hashlib.blake2b(name.encode(errors="surrogatepass"), key=secret, digest_size=8).hexdigest()
+
+
+def _read(handle: Handle[_Behind], idx: int, size: int | None) -> Pixels | str:
+    """The pixels, or why there are none."""
+    behind = look_behind(handle)
+    position = int(behind.idx[idx])
+    try:
+        pixels = behind.images.pixels(position) if size is None else behind.images.pixels_at_least(position, size)
+    except BrokenImageError as error:
+        return str(error)
+    return np.array(pixels)
