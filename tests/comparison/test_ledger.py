@@ -96,3 +96,10 @@ def test_nothing_of_this_machine_is_in_commands_and_configs():
     assert cleaned["stream"] == {"data": "b.npz", "split": None, "options": {"wnids": "list.txt", "n": 3}}
     assert cleaned["encoder"] == {"weights": "hub", "cache": None, "image_cache": None} and cleaned["seed"] == 0
     assert config["stream"]["data"] == "/a/b.npz"
+
+
+@pytest.mark.parametrize("line", ["[" * 5000, "nonsense", "[1]", "{}", '{"variant": "a", "seed": "x"}'])
+def test_a_damaged_file_is_refused_in_a_sentence(tmp_path, line):
+    (tmp_path / "l.jsonl").write_text(line + "\n")
+    with pytest.raises(IgcdError, match=r"l.jsonl.*repair it"):
+        read_ledger(tmp_path / "l.jsonl")

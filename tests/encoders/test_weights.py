@@ -1,6 +1,8 @@
 """Checkpoints of other projects, made here in their layout, give back the model they were made from."""
 
+import io
 import os
+import random
 import re
 import subprocess
 import sys
@@ -8,11 +10,14 @@ import sys
 import pytest
 import safetensors.torch
 import torch
+from tools.torture.byte_mutation import mutate_bytes
+from tools.torture.formats import zip_mutation
+from tools.torture.judging import judge
 from torch import nn
 
 from igcd.encoders.backbone import build_backbone
 from igcd.encoders.torchvision_guard import import_timm
-from igcd.encoders.weights import CLIP, HALF, IMAGENET, fingerprint, load_file
+from igcd.encoders.weights import CLIP, HALF, IMAGENET, fingerprint, load_file, load_into
 from igcd.errors import IgcdError
 
 
@@ -238,3 +243,25 @@ except IgcdError as error:
         [sys.executable, "-c", code], check=True, capture_output=True, text=True, env=environment
     ).stdout
     assert "could not be had from the hub" in printed
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_a_damaged_checkpoint_is_one_sentence(tmp_path, seed):
+    """torch raises UnicodeDecodeError, KeyError, ValueError … for flipped bits."""
+    model = nn.Sequential(nn.Linear(3, 2))
+    file = io.BytesIO()
+    torch.save({"state_dict": model.state_dict()}, file)
+    path = tmp_path / "w.pth"
+    path.write_bytes(zip_mutation({"": mutate_bytes})(file.getvalue(), random.Random(seed)))
+    verdict = judge(lambda: load_into(model, load_file(path), classifier=(), source="w.pth"))
+    assert verdict.outcome != "fault", verdict.words
+
+
+def test_a_tensor_with_more_sides_than_expected_does_not_fit():
+    model = nn.Sequential(nn.Linear(3, 2))
+    state = {name: tensor[None] for name, tensor in model.state_dict().items()}
+    with pytest.raises(IgcdError, match="of another shape 2"):
+        load_into(model, state, classifier=(), source="w.pth")
+    state = {"0.weight": model[0].weight.detach()[0], "0.bias": model[0].bias.detach()}  # (3,) for (2, 3)
+    with pytest.raises(IgcdError, match="of another shape 1"):
+        load_into(model, state, classifier=(), source="w.pth")

@@ -52,6 +52,8 @@ def test_says_how_to_resume_an_unfinished_run(make_run):
         ("stages/stage-1.json", '{"stage": 1}', "known_clusters: Field required"),
         ("places.csv", "stage,latitude\n0,1\n", "expected the columns stage,latitude,longitude,images"),
         ("places.csv", "stage,latitude,longitude,images\n0,x,1,1\n", "with numbers in them"),
+        ("places.csv", "stage,latitude,longitude,images\n0,1,1,1e300\n", "must have whole numbers from 0 on"),
+        ("places.csv", "stage,latitude,longitude,images\nnan,1,1,1\n", "must have whole numbers from 0 on"),
         ("taxonomy.csv", "category,genus\n", "taxonomy.csv must have the columns category, kingdom"),
         ("predictions.csv", "stage\n", "missing split"),
     ],

@@ -335,6 +335,8 @@ def test_what_makes_no_sense_is_refused_with_a_sentence(client):
     assert decide(client, f"categories/{HARE}/name", text="hare").status_code == 422  # which version was seen?
     assert decide(client, "photos/split", photo_ids=[], seen={}).status_code == 422
     assert decide(client, "photos/split", photo_ids=[1], seen={}, extra=1).status_code == 422
+    odd = decide(client, "photos/split", photo_ids=[1], seen={}, **{"\0" + "x" * 5000: 1})
+    assert odd.status_code == 422 and len(odd.json()["error"]) < 300 and odd.json()["error"].isprintable()
 
 
 def test_read_only_refuses_every_decision(photos, tmp_path):

@@ -29,7 +29,7 @@ from tools.torture.judging import require
 from tools.torture.reader import Reader
 
 from igcd.cli.build import read_category_order
-from igcd.data.dataset import Dataset
+from igcd.data.dataset import Dataset, is_plain_name
 from igcd.data.inat2021 import read_inat2021
 from igcd.data.observation_files import read_observation_file
 from igcd.data.observations import Observations
@@ -59,7 +59,7 @@ def check_dataset(dataset: Dataset) -> None:
     require(len(set(dataset.images.ids)) == len(dataset), "ids are unique")
     codes = dataset.categories
     require(not len(codes) or 0 <= codes.min() <= codes.max() < len(dataset.category_names), "codes have names")
-    require(all(name.isprintable() for name in dataset.category_names), "names are printable")
+    require(all(is_plain_name(name) for name in dataset.category_names), "names fit on a line")
     "".join([*dataset.images.ids, *dataset.category_names]).encode()
 
 
@@ -198,7 +198,9 @@ def data_readers() -> list[Reader]:
         "val/val_annotations.txt": b"v1.JPEG\tn01\t0\t0\t1\t1\nv2.JPEG\tn02\t0\t0\t1\t1\n",
         "val/images/v1.JPEG": b"",
     }
-    wnids = {f"{part}/n0{i}/1.JPEG": b"" for part in ("train", "val") for i in (1, 2)} | {"wnids.txt": b"n01\nn02\n"}
+    hundred = [f"n{number:08d}" for number in range(100)]
+    wnids = {f"{part}/{wnid}/1.JPEG": b"" for part in ("train", "val") for wnid in hundred}
+    wnids["wnids.txt"] = "".join(f"{wnid}\n" for wnid in hundred).encode()
     annotations = json.dumps(_annotations()).encode()
     cifar, cars = _cifar(), _cars()
     taxa = [Taxon("Danaus plexippus", ("A", "B", "C", "D", "E", "F"), "Monarch"), Taxon("oak", ("",) * 6, "")]
@@ -290,5 +292,6 @@ def data_readers() -> list[Reader]:
             wnids,
             {"wnids.txt": mutate_lines},
             lambda f: check_dataset(load_source("imagenet100", f, wnids=f / "wnids.txt")),
+            0.1,
         ),
     ]

@@ -14,6 +14,7 @@ import torch
 from tools.torture.byte_mutation import mutate_bytes
 from tools.torture.formats import mutate_json, mutate_npy, mutate_safetensors, zip_mutation
 from tools.torture.judging import require
+from tools.torture.model_mutation import mutate_model
 from tools.torture.reader import Reader, files_below
 from tools.torture.readers_of_data import picture_bytes
 from tools.torture.tiny_world import FROZEN, SNN_DENSITY, quiet, write_recipe
@@ -108,7 +109,7 @@ def model_readers(scratch: Path) -> list[Reader]:
     def of_model(method: str) -> tuple[dict[str, bytes], dict[str, Any]]:
         files = _finished_run(scratch, method)
         how = {
-            "model/model.safetensors": mutate_safetensors,
+            "model/model.safetensors": mutate_model,
             "config.json": mutate_json,
             "stages/stage-1.json": mutate_json,
         }
@@ -131,13 +132,13 @@ def model_readers(scratch: Path) -> list[Reader]:
         Reader(
             "tensor file",
             {"w.safetensors": (scratch / "w.safetensors").read_bytes()},
-            {"w.safetensors": mutate_safetensors},
+            {"w.safetensors": mutate_model},
             lambda f: read_tensors(f / "w.safetensors"),
         ),
         Reader(
             "epoch checkpoint",
             {"epoch.safetensors": (scratch / "epoch.safetensors").read_bytes()},
-            {"epoch.safetensors": mutate_safetensors},
+            {"epoch.safetensors": mutate_model},
             lambda f: EpochCheckpoint(f / "epoch.safetensors").load(),
         ),
         Reader("model, frozen", *of_model(FROZEN), check_prediction, 0.1),

@@ -26,6 +26,7 @@ from igcd.cli.count import read_features, read_labels
 from igcd.comparison.ledger import read_ledger
 from igcd.comparison.plan import option_variants, parse_seeds, read_variants
 from igcd.config import parse_recipe, read_recipe
+from igcd.data.dataset import is_plain_name
 from igcd.metrics.predictions import read_predictions, write_predictions
 from igcd.metrics.scorecard import scorecard
 from igcd.records import read_json
@@ -252,7 +253,7 @@ def record_readers(scratch: Path) -> list[Reader]:
         ),
         Reader(
             "ledger",
-            {"l.jsonl": run["results.json"] + b"\n" + run["results.json"] + b"\n"},
+            {"l.jsonl": b"".join(b'{"variant": "K=%d", "seed": 1, "recipe": "r", "M_d": 5.0}\n' % i for i in range(3))},
             {"l.jsonl": mutate_json_lines},
             lambda f: read_ledger(f / "l.jsonl"),
         ),
@@ -292,5 +293,5 @@ def of_json_or_nothing(text: str, kind: Any) -> None:  # noqa: ANN401 - any sect
 def check_name(text: str) -> None:
     """A name that is taken is text that can be shown and written down."""
     name = parse_name(text)
-    require(name.full.isprintable() and parse_name(name.full) == name, "a name stays the same when read again")
-    name.full.encode()
+    require(is_plain_name(name.full) and parse_name(name.full) == name, "a name stays the same when read again")
+    require(any(letter.isprintable() and not letter.isspace() for letter in name.full), "something of a name is seen")

@@ -176,7 +176,8 @@ class _Page:
             asked["method"], asked["path"], content=asked["body"].encode("latin1"), headers=headers
         )
         require(answer.status_code < 500, f"status {answer.status_code}")
-        if answer.status_code >= 400 and answer.headers.get("content-type", "").startswith("application/json"):
+        is_json = answer.headers.get("content-type", "").startswith("application/json")
+        if answer.status_code >= 400 and answer.content and is_json:
             wrong = wrong_with_sentence(str(answer.json().get("error", "")))
             require(wrong is None, f"page: {wrong}")
 

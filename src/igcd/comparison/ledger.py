@@ -72,9 +72,14 @@ def read_ledger(path: Path) -> list[dict[str, Any]]:
     if not path.is_file():
         return []
     try:
-        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    except ValueError as error:
+        records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except (ValueError, RecursionError) as error:
         raise IgcdError(f"{path} is not a file of records, a line of JSON each ({error}); repair it") from None
+    for line, record in enumerate(records, 1):
+        known = record if isinstance(record, dict) else {}
+        if not isinstance(known.get("variant"), str) or not isinstance(known.get("seed"), int):
+            raise IgcdError(f"{path}, record {line} must have a variant and a seed; repair it or remove the line")
+    return records
 
 
 def comparison_command(recipe: str, overrides: Sequence[str], more: Sequence[str]) -> str:

@@ -3,11 +3,9 @@
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from scipy.io import loadmat
-
 from igcd.data.dataset import Dataset
 from igcd.data.files import first_existing
+from igcd.data.matlab_file import NotMatlabError, read_variable
 from igcd.data.ordering import listed
 from igcd.errors import IgcdError
 
@@ -26,21 +24,22 @@ def load(root: Path) -> Dataset:
             f"Stanford Cars is incomplete in {root}, missing: {', '.join(missing)}; unpack cars_train.tgz, "
             "cars_test.tgz and car_devkit.tgz and add the test labels"
         )
-    names = [str(name) for name in np.atleast_1d(_read(found[META], "class_names"))]
+    names = [str(name) for name in _read(found[META], "class_names")]
     rows = []
     for folder, file_name in ANNOTATIONS.items():
-        annotations = np.atleast_1d(_read(found[file_name], "annotations"))
-        fields = annotations.dtype.names or ()
-        if "class" not in fields or "fname" not in fields:
-            raise IgcdError(
-                f"{found[file_name]} must hold annotations with the fields fname and class, got "
-                f"{', '.join(fields) or 'none'}; the test file must be the one with labels"
-            )
-        for annotation in annotations:
-            number = int(annotation["class"])
-            if not 1 <= number <= len(names):
+        for annotation in _read(found[file_name], "annotations"):
+            fields = list(annotation) if isinstance(annotation, dict) else []
+            if "class" not in fields or "fname" not in fields:
+                raise IgcdError(
+                    f"{found[file_name]} must hold annotations with the fields fname and class, got "
+                    f"{', '.join(fields) or 'none'}; the test file must be the one with labels"
+                )
+            number, image = annotation["class"], annotation["fname"]
+            if not isinstance(number, int | float) or number not in range(1, len(names) + 1):
                 raise IgcdError(f"{found[file_name]}: classes must be 1 to {len(names)}, got {number}; get it anew")
-            rows.append((f"{folder}/{annotation['fname']}", number - 1, folder == "cars_test"))
+            if not isinstance(image, str) or not image:
+                raise IgcdError(f"{found[file_name]}: file names must be text, got {image!r}; get it anew")
+            rows.append((f"{folder}/{image}", int(number) - 1, folder == "cars_test"))
     return listed("cars", root, rows, names)
 
 
@@ -48,8 +47,9 @@ def _find(root: Path, name: str) -> Path | None:
     return first_existing(root / devkit / name for devkit in DEVKITS)
 
 
-def _read(path: Path | None, variable: str) -> Any:  # noqa: ANN401 (MATLAB tells no types)
+def _read(path: Path | None, variable: str) -> list[Any]:
     try:
-        return loadmat(str(path), squeeze_me=True, variable_names=[variable])[variable]
-    except Exception as error:  # scipy raises whatever a damaged file leads it to
+        value = read_variable(Path(str(path)), variable)
+    except NotMatlabError as error:
         raise IgcdError(f"{path} must be a MATLAB file with `{variable}` ({error}); get it anew") from None
+    return value if isinstance(value, list) else [value]

@@ -2,7 +2,6 @@
 
 import hashlib
 import importlib
-import pickle
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -56,12 +55,12 @@ def load_file(path: Path) -> State:
     if path.suffix == ".safetensors":
         try:
             return safetensors.torch.load_file(path)
-        except safetensors.SafetensorError as error:
+        except Exception as error:  # besides its own errors, safetensors lets those of torch and of the mapping through
             raise IgcdError(f"{path} is not a readable safetensors file ({error}); get it again") from None
     try:
         content = torch.load(path, map_location="cpu", weights_only=True)
-    except (RuntimeError, EOFError, OSError, pickle.UnpicklingError) as error:
-        reason = str(error).splitlines()[0]
+    except Exception as error:  # torch raises whatever a damaged file leads it to
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise IgcdError(
             f"{path} is not a checkpoint of plain tensors ({reason}); files that carry code, as OpenAI's CLIP archives "
             "do, are not opened: load it where you trust it and save its state_dict as safetensors"
@@ -244,8 +243,7 @@ def load_into(model: nn.Module, state: Mapping[str, Tensor], *, classifier: tupl
         if name not in wanted and name.startswith(tuple(f"{module}." for module in classifier)):
             continue
         expected = wanted.get(name)
-        lacks_ones = expected is not None and tensor.shape == expected.shape[expected.ndim - tensor.ndim :]
-        given[name] = tensor.reshape(expected.shape) if expected is not None and lacks_ones else tensor  # CLIP's tokens
+        given[name] = tensor if expected is None else _with_leading_ones(tensor, expected)
     missing = [name for name in wanted if name not in given and not name.endswith("num_batches_tracked")]
     unexpected = [name for name in given if name not in wanted]
     misshapen = [
@@ -263,6 +261,14 @@ def load_into(model: nn.Module, state: Mapping[str, Tensor], *, classifier: tupl
             f"{source} does not fit the model: {'; '.join(faults)}; choose the model these weights belong to"
         )
     model.load_state_dict({name: tensor.to(wanted[name].dtype) for name, tensor in given.items()}, strict=False)
+
+
+def _with_leading_ones(tensor: Tensor, expected: Tensor) -> Tensor:
+    """The tensor with the sides of length 1 in front that CLIP's tokens lack; unchanged where another side differs."""
+    n_lacking = expected.ndim - tensor.ndim
+    if n_lacking > 0 and expected.shape == (1,) * n_lacking + tensor.shape:
+        return tensor.reshape(expected.shape)
+    return tensor
 
 
 def pip_weights(wanted: Mapping[str, Tensor]) -> State:

@@ -220,6 +220,8 @@ def _read_places(path: Path) -> Places | None:
             f"{path} cannot be read ({error!r}); expected the columns {','.join(columns)} with numbers in them, repair "
             "or remove it"
         ) from None
+    if not all(number.is_integer() and 0 <= number < 2**53 for name in ("stage", "images") for number in columns[name]):
+        raise IgcdError(f"{path} must have whole numbers from 0 on as stage and images; repair or remove it")
     latitude, longitude = np.array(columns["latitude"]), np.array(columns["longitude"])
     is_place = is_coordinate(latitude, longitude)
     return Places(

@@ -8,7 +8,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
-from igcd.errors import IgcdError
+from igcd.errors import IgcdError, excerpt
 from igcd.review.routes.deciding import deciding_routes
 from igcd.review.routes.pages import page_routes, statics
 from igcd.review.routes.pictures import picture_routes
@@ -57,10 +57,11 @@ def _answer_errors_with_sentences(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     def failed(_: Request, error: HTTPException) -> JSONResponse:
-        return JSONResponse({"error": str(error.detail)}, status_code=error.status_code)
+        return JSONResponse({"error": excerpt(str(error.detail))}, status_code=error.status_code)
 
     @app.exception_handler(RequestValidationError)
     def misunderstood(_: Request, error: RequestValidationError) -> JSONResponse:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"])
-        return JSONResponse({"error": f"the request is not understood at {place}: {first['msg']}"}, status_code=422)
+        sentence = f"the request is not understood at {excerpt(place, limit=80)}: {excerpt(first['msg'])}"
+        return JSONResponse({"error": sentence}, status_code=422)

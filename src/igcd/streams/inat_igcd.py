@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from igcd.data.geography import CONTINENTS, NO_CONTINENT, continent_of, is_coordinate
 from igcd.data.observations import IMPOSSIBLE_YEAR, NO_YEAR, Observations
@@ -376,8 +376,8 @@ def parse_stages(text: str) -> tuple[StageRule, ...]:
             rules.append(
                 StageRule(years=(int(match[1]), int(match[2] or match[1])), continents=tuple(dict.fromkeys(names)))
             )
-        except ValueError as error:
-            reason = str(error).splitlines()[2].strip().removeprefix("Value error, ").split(" [type=")[0]
+        except ValidationError as error:
+            reason = error.errors()[0]["msg"].removeprefix("Value error, ")
             raise IgcdError(f"stage {part!r}: {reason}; correct it") from None
     if len(rules) < 2:
         raise IgcdError(f"a stream needs at least two stages, got {len(rules)}; separate stages by semicolons")
