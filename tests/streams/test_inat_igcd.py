@@ -282,7 +282,7 @@ def test_stages_are_read_from_text():
         ("", "at least two stages"),
         ("2008..2016:Europe;2017:Asia", "a stage is written like"),
         ("2016-2008:Europe;2017:Asia", "first year must not be after the last"),
-        ("2008:Europ\udcff;2017:Asia", "valid string"),
+        ("2008:Europ\udcff;2017:Asia", "bytes that are not UTF-8"),
         ("2008:Atlantis;2017:Asia", "continents are Africa.*got Atlantis"),
     ],
 )
