@@ -2,6 +2,7 @@ import sqlite3
 import threading
 
 import pytest
+from workspace.painted_photos import paint
 from workspace.sample_catalog import sample_workspace
 
 from igcd.errors import IgcdError
@@ -17,6 +18,7 @@ from igcd.workspace.catalog import (
     next_revision,
     open_catalog,
 )
+from igcd.workspace.init import init_workspace
 from igcd.workspace.schema import MIGRATIONS, check_version, migrate, schema_version
 
 
@@ -202,8 +204,8 @@ def test_what_a_killed_init_left_behind_is_taken_over(tmp_path):
         pass
     with pytest.raises(IgcdError, match="unfinished"):
         open_catalog(tmp_path / "ws")
-    with new_folder(tmp_path / "ws"), Catalog(tmp_path / "ws") as catalog, catalog.transaction() as db:
-        migrate(db)
+    paint(tmp_path / "photos" / "a.jpg", 0, 0)
+    init_workspace(tmp_path / "ws", tmp_path / "photos")
     open_catalog(tmp_path / "ws").close()
 
 

@@ -9,9 +9,11 @@ import pytest
 import typer
 from typer.testing import CliRunner
 from workspace.painted_photos import paint_categories
+from workspace.sample_catalog import sample_workspace
 
 from igcd.cli.workspace import add_workspace_commands, predict_with_workspace
 from igcd.errors import IgcdError
+from igcd.workspace.catalog import CATALOG_FILE, open_catalog
 
 TINY = ["--backbone", "resnet10t", "--weights", "random", "--size", "32"]
 
@@ -106,6 +108,19 @@ def test_asking_for_a_label(run, images, tmp_path, monkeypatch, answer, outcome)
         input=answer,
     )
     assert "  1: ash\n  2: beech\n  0: no label\n" in said and outcome in said
+
+
+def test_restoring_on_the_command_line(run, tmp_path):
+    sample_workspace(tmp_path, known={"owl": 3}, novel={"hare": 4})
+    workspace = tmp_path / "ws"
+    with open_catalog(workspace) as catalog, catalog.transaction() as db:
+        db.execute("UPDATE stages SET encoder = 'none'")
+    run("accept", workspace)
+    (workspace / CATALOG_FILE).write_bytes(b"no catalog" * 1000)
+    assert f"is damaged (file is not a database); `igcd restore {workspace}`" in run("status", workspace, fails=True)
+    said = run("restore", workspace)
+    assert "when stage 0 was accepted" in said and "the damaged catalog is kept as" in said
+    assert "1 known categories, 0 accepted in this stage" in run("status", workspace)
 
 
 def test_broken_photos_are_listed(run, images, tmp_path):

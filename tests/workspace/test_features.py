@@ -21,6 +21,7 @@ from igcd.workspace.accept import accept_stage
 from igcd.workspace.adapt import adapt_tail, current_encoder
 from igcd.workspace.catalog import open_catalog
 from igcd.workspace.discover import discover
+from igcd.workspace.evidence import gather_evidence, with_features
 from igcd.workspace.feature_store import read_features
 from igcd.workspace.features import AdaptedEncoder, FrozenEncoder, embed_missing, encoder_of, open_tail
 from igcd.workspace.init import init_workspace
@@ -59,6 +60,28 @@ def test_features_are_kept_by_content_and_encoder(catalog, encoder):
     calls.clear()
     embed_missing(catalog, frozen, ids, progress=lambda done, todo: calls.append((done, todo)))
     assert not calls
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [lambda feature: b"\x00\x7c" + feature[2:], lambda feature: feature[:-2], lambda feature: bytes(len(feature))],
+)
+def test_a_damaged_feature_is_left_out_and_computed_again(catalog, damage):
+    pattern, ids = PatternEncoder(), list(range(1, 27))
+    embed_missing(catalog, pattern, ids)
+    with catalog.transaction() as db:
+        before = read_features(db, pattern.key, [3])[3]
+        content_hash = db.execute("SELECT content_hash FROM photos WHERE id = 3").fetchone()[0]
+        feature = db.execute("SELECT feature FROM features WHERE content_hash = ?", (content_hash,)).fetchone()[0]
+        db.execute("UPDATE features SET feature = ? WHERE content_hash = ?", (damage(feature), content_hash))
+    with catalog.snapshot() as db:
+        evidence, features = with_features(db, gather_evidence(db, 0), pattern.key)
+    assert 3 not in evidence.photo_ids and len(features) == 25
+    n_seen = pattern.n_seen
+    embed_missing(catalog, pattern, ids)
+    assert pattern.n_seen == n_seen + 1
+    with catalog.snapshot() as db:
+        assert np.array_equal(read_features(db, pattern.key, [3])[3], before)
 
 
 def test_another_network_has_another_key(encoder):

@@ -1,4 +1,4 @@
-"""The verbs of a workspace: init, add, discover, accept, status, export, undo, and predict for its folder."""
+"""The verbs of a workspace: init, add, discover, accept, status, export, undo, restore, and predict for its folder."""
 
 import json
 import sys
@@ -40,6 +40,7 @@ def add_workspace_commands(app: typer.Typer) -> None:
     app.command("status", rich_help_panel="Your own photos")(status)
     app.command("export", rich_help_panel="Your own photos")(export)
     app.command("undo", rich_help_panel="Your own photos")(undo)
+    app.command("restore", rich_help_panel="Your own photos")(restore)
 
 
 def init(
@@ -235,6 +236,17 @@ def undo(
         undone = take_back(catalog, decision, author=author_name(author))
     again = f"igcd undo {folder} {undone.id}" if undone.payload["kind"] != "close" else f"igcd accept {folder}"
     _say(f"decision {undone.payload['decision']} ({undone.payload['kind']}) undone; redo with `{again}`")
+
+
+def restore(folder: Workspace) -> None:
+    """Replace a damaged catalog by the copy that the last `igcd accept` made."""
+    from igcd.workspace.backup import restore as put_back
+
+    restored = put_back(folder)
+    _say(f"{folder} is as it was at {restored.made}, when stage {restored.stage} was accepted")
+    if restored.kept_as is not None:
+        _say(f"the damaged catalog is kept as {restored.kept_as}")
+    _say(f"next: igcd add {folder} the photos that came since, then igcd discover {folder}")
 
 
 def predict_with_workspace(folder: Path, paths: Sequence[Path], *, as_json: bool) -> None:

@@ -8,6 +8,7 @@ import torch
 
 from igcd.errors import IgcdError
 from igcd.functional.selection import select_by_density
+from igcd.workspace.backup import write_backup
 from igcd.workspace.catalog import Catalog, current_revision
 from igcd.workspace.decisions import Decision, Kept, close_stage
 from igcd.workspace.evidence import gather_evidence, with_features
@@ -19,7 +20,10 @@ N_REPLAY = 50
 
 
 def accept_stage(catalog: Catalog, *, author: str, n_support: int = N_SUPPORT, n_replay: int = N_REPLAY) -> Decision:
-    """Closes the open stage. Later stages learn from their own labels and from what R holds."""
+    """Closes the open stage, and makes a copy of the catalog as it is then.
+
+    Later stages learn from their own labels and from what R holds.
+    """
     with catalog.snapshot() as db:
         stage, encoder_key = _stage_to_close(db)
         revision = current_revision(db)
@@ -31,7 +35,12 @@ def accept_stage(catalog: Catalog, *, author: str, n_support: int = N_SUPPORT, n
         features[settled],
         budgets={"support": n_support, "replay": n_replay},
     )
-    return close_stage(catalog, stage, author=author, kept=kept, seen_revision=revision)
+    decision = close_stage(catalog, stage, author=author, kept=kept, seen_revision=revision)
+    try:
+        write_backup(catalog)
+    except IgcdError as error:
+        raise IgcdError(f"stage {stage} is accepted, but {error}") from None
+    return decision
 
 
 def choose_kept(

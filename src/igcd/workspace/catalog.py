@@ -5,21 +5,39 @@ import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
-from igcd.errors import IgcdError
+from igcd.errors import IgcdError, excerpt
 from igcd.workspace.schema import MIGRATIONS, check_version, migrate, schema_version
+from igcd.workspace.soundness import content_fault, has_plausible_header, looks_like_catalog, structural_fault
 
 CATALOG_FILE = "catalog.sqlite"
+BACKUP_FILE = "catalog.backup.sqlite"
+"""The copy that is made whenever a stage is accepted."""
 BUSY_SECONDS = 10.0
 """How long to wait for another process that writes."""
 
 
 class ConflictError(IgcdError):
     """Somebody else changed the same thing meanwhile: nothing was done, look again and decide again."""
+
+
+class DamagedError(IgcdError):
+    """A catalog that cannot be trusted any more; the sentence says how to get the last copy back."""
+
+
+def damaged(folder: Path, fault: str) -> DamagedError:
+    """The sentence about a damaged catalog, with what was found and what to do."""
+    backup = folder / BACKUP_FILE
+    if backup.is_file():
+        made = datetime.fromtimestamp(backup.stat().st_mtime, UTC).isoformat(timespec="minutes")
+        remedy = f"`igcd restore {folder}` brings back the copy that `igcd accept` made at {made}"
+    else:
+        remedy = "put a backup of your own in its place, or make the workspace anew with `igcd init`"
+    return DamagedError(f"{folder / CATALOG_FILE} is damaged ({excerpt(fault, limit=60)}); {remedy}")
 
 
 class Catalog:
@@ -80,6 +98,12 @@ class Catalog:
                 raise
             db.execute("COMMIT")
 
+    def copy_to(self, copy: sqlite3.Connection) -> None:
+        """Copies the whole catalog, as it is at one moment, into another database."""
+        db = self._connection()
+        with _in_plain_words(self.folder):
+            db.backup(copy)
+
     def _connection(self) -> sqlite3.Connection:
         connection: sqlite3.Connection | None = getattr(self._local, "connection", None)
         if connection is None:
@@ -130,11 +154,13 @@ def new_folder(folder: Path) -> Iterator[None]:
 def open_catalog(folder: Path, *, read_only: bool = False) -> Catalog:
     """The catalog of a workspace, brought to the newest version where it is older."""
     if not holds_workspace(folder):
+        if (folder / BACKUP_FILE).is_file():
+            raise damaged(folder, "it is missing")
         raise IgcdError(f"{folder} is not a workspace; make one with `igcd init {folder} --images FOLDER`")
     catalog = Catalog(folder, read_only=read_only)
     try:
         with catalog.snapshot() as db:
-            version = check_version(db)
+            version = _checked_version(db, folder)
         if version == 0:
             raise IgcdError(f"{folder} is an unfinished workspace; make it anew with `igcd init`")
         if version < len(MIGRATIONS):
@@ -144,6 +170,28 @@ def open_catalog(folder: Path, *, read_only: bool = False) -> Catalog:
         catalog.close()
         raise
     return catalog
+
+
+def file_fault(path: Path) -> str | None:
+    """What is wrong with a file that should be a finished catalog."""
+    try:
+        with closing(_connect(path, read_only=True)) as db:
+            return structural_fault(db) or content_fault(db, check_version(db))
+    except (sqlite3.DatabaseError, IgcdError, UnicodeDecodeError) as error:
+        return str(error)
+
+
+def _checked_version(db: sqlite3.Connection, folder: Path) -> int:
+    """The version of a catalog that is whole; raises where it is damaged, newer or of another program."""
+    fault = structural_fault(db)
+    if fault is None and looks_like_catalog(db) and not has_plausible_header(db):
+        fault = "its header is wrong"
+    version = 0 if fault else check_version(db)
+    if version:
+        fault = content_fault(db, version)
+    if fault:
+        raise damaged(folder, fault)
+    return version
 
 
 def _is_finished(folder: Path) -> bool:
@@ -214,10 +262,21 @@ def _in_plain_words(folder: Path) -> Iterator[None]:
             ) from None
         if "full" in reason:
             raise IgcdError(f"the disk of {folder} is full; free some space, nothing was lost") from None
+        if "disk I/O" in reason:
+            raise IgcdError(f"the disk of {folder} fails ({reason}); check it, and try again") from None
+        _raise_if_damaged(folder, reason)
         raise
     except sqlite3.DatabaseError as error:
-        if "not a database" in str(error) or "malformed" in str(error):
-            raise IgcdError(
-                f"{folder / CATALOG_FILE} is damaged ({error}); restore it from a backup, the photos are untouched"
-            ) from None
+        _raise_if_damaged(folder, str(error))
         raise
+    except UnicodeDecodeError:  # SQLite repeats a damaged name in its complaint, and Python cannot read that
+        _raise_if_damaged(folder, "names that are not text")
+        raise
+
+
+def _raise_if_damaged(folder: Path, reason: str) -> None:
+    """Tells a damaged catalog from a mistake of ours, which is to have its traceback."""
+    if any(word in reason for word in ("not a database", "malformed", "Could not decode")):
+        raise damaged(folder, reason) from None
+    if fault := file_fault(folder / CATALOG_FILE):
+        raise damaged(folder, fault) from None

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from igcd.types import UNLABELED, BoolArray, IntArray
 from igcd.workspace.catalog import id_list
-from igcd.workspace.feature_store import Features, read_features
+from igcd.workspace.feature_store import Features, find_damaged, read_features
 
 N_GUESSED = 50
 """Of a category nobody has decided about, or rejected, so many typical photos stand for it."""
@@ -78,8 +78,10 @@ def gather_evidence(db: sqlite3.Connection, stage: int) -> Evidence:
 
 
 def with_features(db: sqlite3.Connection, evidence: Evidence, encoder_key: str) -> tuple[Evidence, Features]:
-    """The evidence of photos that have a feature, and the features, (n, d)."""
+    """The evidence of photos that have a feature that is not damaged, and the features, (n, d)."""
     found = read_features(db, encoder_key, evidence.photo_ids.tolist())
+    for photo in find_damaged(found):
+        del found[photo]
     has_one = np.array([photo in found for photo in evidence.photo_ids.tolist()], dtype=bool)
     rows = [found[photo] for photo in evidence.photo_ids[has_one].tolist()]
     features: npt.NDArray[np.float32] = np.stack(rows) if rows else np.empty((0, 0), dtype=np.float32)

@@ -25,7 +25,7 @@ from igcd.encoders.views import plain_views, to_tensor
 from igcd.tensor_files import named_in_errors, read_tensors
 from igcd.types import Images, Pixels
 from igcd.workspace.catalog import Catalog, id_list
-from igcd.workspace.feature_store import Features, write_features
+from igcd.workspace.feature_store import Features, find_damaged, read_features, write_features
 from igcd.workspace.near_duplicates import picture_hash
 from igcd.workspace.photo_files import PhotoFiles, photo_files
 from igcd.workspace.queries import setting
@@ -106,17 +106,18 @@ def encoder_of(catalog: Catalog, *, quarantine: Quarantine | None = None, progre
 def embed_missing(
     catalog: Catalog, encoder: PhotoEncoder, photo_ids: Sequence[int], *, progress: Progress | None = None
 ) -> Unreadable:
-    """Computes the features that are not there yet. A photo that never had one and cannot be read is set aside."""
+    """Computes the features that are not there yet, or are damaged.
+
+    A photo that never had one and cannot be read is set aside.
+    """
     with catalog.snapshot() as db:
-        missing = [
-            row["id"]
-            for row in db.execute(
-                "SELECT id FROM photos p WHERE id IN (SELECT value FROM json_each(?)) AND broken IS NULL "
-                "AND NOT EXISTS (SELECT 1 FROM features f WHERE f.encoder = ? AND f.content_hash = p.content_hash) "
-                "ORDER BY id",
-                (id_list(photo_ids), encoder.key),
-            )
-        ]
+        stored = read_features(db, encoder.key, photo_ids)
+        sound = stored.keys() - set(find_damaged(stored))
+        usable = db.execute(
+            "SELECT id FROM photos WHERE id IN (SELECT value FROM json_each(?)) AND broken IS NULL ORDER BY id",
+            (id_list(photo_ids),),
+        )
+        missing = [row["id"] for row in usable if row["id"] not in sound]
         files = photo_files(db, missing)
     images = PhotoFiles(files[photo_id] for photo_id in missing if photo_id in files)
     quarantine = Quarantine(limit=1.0)
