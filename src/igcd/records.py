@@ -1,10 +1,11 @@
 """Files that are there whole or not at all, also after a power cut: what a run writes down."""
 
-import contextlib
 import errno
 import json
 import os
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,7 @@ def write_bytes(path: Path, content: bytes) -> None:
     except OSError as error:
         raise cannot_write(path, error) from None
     finally:
-        with contextlib.suppress(OSError):  # a parent that is a file, or whatever failed above
+        with suppress(OSError):  # a parent that is a file, or whatever failed above
             unfinished.unlink(missing_ok=True)
 
 
@@ -83,8 +84,32 @@ def write_json(path: Path, record: Any) -> None:  # noqa: ANN401 - whatever JSON
 def read_json(path: Path) -> Any:  # noqa: ANN401 - whatever JSON holds
     """Reads a JSON file."""
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return parse_json(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise IgcdError(f"{path} is missing; is {path.parent} the output of `igcd run`?") from None
-    except (OSError, ValueError, RecursionError) as error:
+    except (OSError, ValueError) as error:
         raise IgcdError(f"{path} cannot be read ({error}); run again into another folder") from None
+
+
+def parse_json(text: str) -> Any:  # noqa: ANN401 - whatever JSON holds
+    """The content of a JSON text. Raises `ValueError` for any other text, also one that nests too deeply."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("it nests too deeply") from None
+
+
+@contextmanager
+def named_in_errors(path: Path) -> Iterator[None]:
+    """Around what takes in the content of a file: where it does not fit, a sentence that names the file."""
+    try:
+        yield
+    except IgcdError as error:
+        if str(path) in str(error):
+            raise
+        raise IgcdError(f"{path}: {error}") from None
+    except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        raise IgcdError(
+            f"{path} does not hold what this version of igcd writes there ({reason}); run again into another folder"
+        ) from None

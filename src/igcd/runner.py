@@ -27,8 +27,8 @@ from igcd.methods.method import Assignment, Discovery, Method
 from igcd.methods.stored import read_model
 from igcd.metrics.predictions import read_predictions, write_predictions
 from igcd.metrics.scorecard import scorecard
-from igcd.records import read_json, write_json
-from igcd.tensor_files import named_in_errors, read_tensors, write_tensors
+from igcd.records import named_in_errors, read_json, write_json
+from igcd.tensor_files import read_tensors, write_tensors
 from igcd.training import Checkpoint, EpochReport
 from igcd.types import Images, Predictions, Stage, StageTruth, Stream, Truth
 

@@ -2,8 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
@@ -38,20 +37,6 @@ def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
             f"{path} is damaged, or an older igcd wrote it: its checksum does not fit; run again into another folder"
         )
     return tensors, text
-
-
-@contextmanager
-def named_in_errors(path: Path) -> Iterator[None]:
-    """Around what takes in the content of a file: where it does not fit, a sentence that names the file."""
-    try:
-        yield
-    except IgcdError as error:
-        raise IgcdError(f"{path}: {error}") from None
-    except (AttributeError, IndexError, KeyError, RuntimeError, TypeError, ValueError) as error:
-        reason = " ".join(f"{type(error).__name__}: {error}".split())
-        raise IgcdError(
-            f"{path} does not hold what this version of igcd writes there ({reason}); run again into another folder"
-        ) from None
 
 
 def _checksum(tensors: Mapping[str, Tensor], text: Mapping[str, str]) -> str:

@@ -3,7 +3,7 @@ import json
 import pytest
 from fake_results import fake_results
 
-from igcd.comparison.folder import Note, write_note
+from igcd.comparison.folder import Note, claim, log_path, read_note, write_note
 from igcd.comparison.ledger import (
     comparison_command,
     portable,
@@ -103,3 +103,29 @@ def test_a_damaged_file_is_refused_in_a_sentence(tmp_path, line):
     (tmp_path / "l.jsonl").write_text(line + "\n")
     with pytest.raises(IgcdError, match=r"l.jsonl.*repair it"):
         read_ledger(tmp_path / "l.jsonl")
+
+
+@pytest.mark.parametrize("content", ["{}", "[]", '{"config": {}}', '{"config": {"stream": 5, "encoder": {}}}'])
+def test_damaged_results_are_one_sentence(comparison, tmp_path, content):
+    (comparison.cells[0].folder / "results.json").write_text(content)
+    with pytest.raises(IgcdError, match="json does not hold what"):
+        record_cells(tmp_path / "l.jsonl", comparison, COMMAND)
+
+
+@pytest.mark.parametrize("content", ["5", '{"wall_seconds": []}', "{"])
+def test_a_damaged_note_is_one_sentence(comparison, content):
+    log_path(comparison.cells[0]).with_suffix(".json").write_text(content)
+    with pytest.raises(IgcdError, match=r"snn_density-0\.json"):
+        read_note(comparison.cells[0])
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", "{", '{"base": 5}'])
+def test_a_damaged_record_of_the_comparison_is_one_sentence(comparison, tmp_path, content):
+    (tmp_path / "out" / "comparison.json").write_text(content)
+    with pytest.raises(IgcdError, match=r"comparison\.json"):
+        claim(tmp_path / "out", comparison)
+
+
+def test_only_a_line_feed_ends_a_record(tmp_path):
+    (tmp_path / "l.jsonl").write_text('{"variant": "a\u2028b\x85c", "seed": 0}\n', encoding="utf-8")
+    assert read_ledger(tmp_path / "l.jsonl") == [{"variant": "a\u2028b\x85c", "seed": 0}]

@@ -30,6 +30,36 @@ def test_a_log_that_is_cut_off_gives_no_date(make_run):
     assert read_run(folder).ended is None
 
 
+@pytest.mark.parametrize("line", ["[" * 100_000, '{"time": ' * 100_000, "null"])
+def test_a_log_that_nobody_can_read_gives_no_date(make_run, line):
+    folder = make_run()
+    (folder / "events.jsonl").write_text(f"{line}\n")
+    assert read_run(folder).ended is None
+
+
+def test_a_spec_that_nobody_can_read_is_left_out(make_run):
+    folder = make_run(spec={"protocol": "igcd-l"})
+    (folder / "split.tsv").write_text("#spec " + "[" * 100_000 + "\n")
+    assert read_run(folder).spec == {}
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "sentence"),
+    [
+        ("M_d", float("nan"), "M_d: Input should be a finite number"),
+        ("peak_memory_bytes", -1, "peak_memory_bytes: Input should be greater than or equal to 0"),
+        ("peak_memory_bytes", 10**400, "peak_memory_bytes: Input should be less than"),
+        ("stages", [], "stages: Tuple should have at least 1 item"),
+    ],
+)
+def test_results_that_cannot_be_are_one_sentence(make_run, key, value, sentence):
+    folder = make_run()
+    results = json.loads((folder / "results.json").read_text())
+    (folder / "results.json").write_text(json.dumps(results | {key: value}))
+    with pytest.raises(IgcdError, match=sentence):
+        read_run(folder)
+
+
 def test_refuses_what_is_no_run(tmp_path):
     with pytest.raises(IgcdError, match=r"has no config\.json; give the folder that `igcd run"):
         read_run(tmp_path)
@@ -52,8 +82,11 @@ def test_says_how_to_resume_an_unfinished_run(make_run):
         ("stages/stage-1.json", '{"stage": 1}', "known_clusters: Field required"),
         ("places.csv", "stage,latitude\n0,1\n", "expected the columns stage,latitude,longitude,images"),
         ("places.csv", "stage,latitude,longitude,images\n0,x,1,1\n", "with numbers in them"),
-        ("places.csv", "stage,latitude,longitude,images\n0,1,1,1e300\n", "must have whole numbers from 0 on"),
-        ("places.csv", "stage,latitude,longitude,images\nnan,1,1,1\n", "must have whole numbers from 0 on"),
+        ("places.csv", "stage,latitude,longitude,images\n0,1,1,1e300\n", "with numbers in them"),
+        ("places.csv", "stage,latitude,longitude,images\n-1,1,1,1\n", "must have whole numbers from 0 on"),
+        ("places.csv", "stage,latitude,longitude,images\n0,1,1,inf\n", "with numbers in them"),
+        ("places.csv", f"stage,latitude,longitude,images\n{10**30},1,1,1\n", "with numbers in them"),
+        ("places.csv", "stage,latitude,longitude,images\n0,1,1," + 200_000 * "1" + "\n", "with numbers in them"),
         ("taxonomy.csv", "category,genus\n", "taxonomy.csv must have the columns category, kingdom"),
         ("predictions.csv", "stage\n", "missing split"),
     ],

@@ -125,7 +125,7 @@ def warn_of_no_test(split: Split, remedy: str) -> list[str]:
 def read_category_order(path: Path) -> tuple[str, ...]:
     """The categories listed in a text file, one per line; empty lines do not count."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except UnicodeDecodeError:
         raise IgcdError(f"{path} is not UTF-8 text; save it as UTF-8, one category per line") from None
     return tuple(line.strip() for line in lines if line.strip())

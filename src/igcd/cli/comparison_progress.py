@@ -14,10 +14,10 @@ from rich.table import Table
 
 from igcd.comparison.plan import Cell
 from igcd.comparison.processes import Outcome, Watch
-from igcd.records import read_json
 from igcd.report.comparison_table import ComparisonTable
 from igcd.report.comparison_text import cost, spread_text
 from igcd.report.page import duration
+from igcd.report.run_records import Results, read_record
 
 EVENTS_TAIL = 8192
 REFRESH_SECONDS = 1.0
@@ -112,10 +112,10 @@ class ComparisonProgress:
 
 
 def _scores(folder: Path) -> str:
-    results = read_json(folder / "results.json")
-    scores = {name: results[name] for name in ("M_d", "M_f")}
-    if scores["M_f"] is None:
-        scores = results["stages"][-1]["scores"]
+    results = read_record(folder / "results.json", Results)
+    scores = {"M_d": results.M_d, "M_f": results.M_f}
+    if results.M_f is None:
+        scores = results.stages[-1].scores
     return "  ".join(f"{name} {score:.1f}" for name, score in scores.items() if score is not None)
 
 

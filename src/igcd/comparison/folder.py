@@ -16,7 +16,7 @@ from typing import Any
 from igcd.comparison.plan import Cell, Comparison
 from igcd.config import parse_recipe
 from igcd.errors import IgcdError
-from igcd.records import is_unfinished, read_json, write_json
+from igcd.records import is_unfinished, named_in_errors, read_json, write_json
 from igcd.run_folder import stored_config
 
 
@@ -56,8 +56,9 @@ def claim(out: Path, comparison: Comparison) -> None:
     path = out / "comparison.json"
     base = _settings(comparison.base.model_dump(mode="json"), str(path)) | {"seed": None}
     if path.is_file():
-        record = read_json(path)
-        if _settings(record["base"], str(path)) | {"seed": None} != base:
+        with named_in_errors(path):
+            stored = read_json(path)["base"]
+        if _settings(stored, str(path)) | {"seed": None} != base:
             raise IgcdError(f"{out} holds a comparison with other settings (see {path}); give --out a new folder")
     for cell in comparison.distinct_cells:
         _check_cell(cell)
@@ -95,8 +96,10 @@ def read_note(cell: Cell) -> Note:
     path = log_path(cell).with_suffix(".json")
     if not path.is_file():
         return Note()
-    record = read_json(path)
-    return Note(record.get("wall_seconds"), record.get("commit"))
+    with named_in_errors(path):
+        record = read_json(path)
+        seconds, commit = record.get("wall_seconds"), record.get("commit")
+        return Note(None if seconds is None else float(seconds), None if commit is None else str(commit))
 
 
 def write_note(cell: Cell, note: Note) -> None:

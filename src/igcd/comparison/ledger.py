@@ -10,7 +10,7 @@ from typing import Any
 from igcd.comparison.folder import is_complete, read_note
 from igcd.comparison.plan import Cell, Comparison
 from igcd.errors import IgcdError
-from igcd.records import read_json, write_bytes
+from igcd.records import named_in_errors, parse_json, read_json, write_bytes
 
 FOLDERS_OF_THIS_MACHINE = ("encoder.cache=", "encoder.image_cache=")
 
@@ -29,9 +29,11 @@ def commit_of_code() -> str | None:
 
 def cell_record(comparison: Comparison, cell: Cell, command: str) -> dict[str, Any]:
     """What is kept of a cell: its `results.json` without the variants of the scores, which `predictions.csv` gives."""
-    results = read_json(cell.folder / "results.json")
-    results.pop("variants", None)
-    results["config"] = without_local_paths(results["config"])
+    path = cell.folder / "results.json"
+    results = read_json(path)
+    with named_in_errors(path):
+        results.pop("variants", None)
+        results["config"] = without_local_paths(results["config"])
     return {
         "recipe": Path(comparison.recipe).stem,
         "command": command,
@@ -72,8 +74,9 @@ def read_ledger(path: Path) -> list[dict[str, Any]]:
     if not path.is_file():
         return []
     try:
-        records = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    except (ValueError, RecursionError) as error:
+        # Only the line feed ends a line: names in a record may hold what Unicode counts as line breaks.
+        records = [parse_json(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
+    except ValueError as error:
         raise IgcdError(f"{path} is not a file of records, a line of JSON each ({error}); repair it") from None
     for line, record in enumerate(records, 1):
         known = record if isinstance(record, dict) else {}

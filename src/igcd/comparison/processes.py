@@ -11,7 +11,7 @@ from pathlib import Path
 from igcd.comparison.folder import Note, is_complete, log_path, read_note, write_note
 from igcd.comparison.plan import Cell
 from igcd.errors import IgcdError
-from igcd.records import read_json
+from igcd.report.run_records import Results, read_record
 
 POLL_SECONDS = 0.2
 GRACE_SECONDS = 10
@@ -144,4 +144,7 @@ def _stop(processes: Sequence[subprocess.Popen[bytes]]) -> None:
 def _past_seconds(cell: Cell) -> float:
     """How long a complete cell took."""
     noted = read_note(cell).wall_seconds
-    return noted if noted is not None else float(sum(read_json(cell.folder / "results.json")["seconds"].values()))
+    if noted is not None:
+        return noted
+    seconds = read_record(cell.folder / "results.json", Results).seconds
+    return seconds.learn + seconds.predict

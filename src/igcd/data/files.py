@@ -62,7 +62,7 @@ def image_paths(root: Path, folder: str) -> list[str]:
 def read_lines(path: Path) -> list[str]:
     """The lines of a UTF-8 text file that are not blank, without surrounding spaces."""
     try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").split("\n")
     except UnicodeDecodeError:
         raise IgcdError(f"{path} must be UTF-8 text, got other bytes; take the original file") from None
     except OSError as error:

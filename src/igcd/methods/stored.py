@@ -8,7 +8,8 @@ from torch import Tensor
 
 from igcd.errors import IgcdError
 from igcd.methods.method import Method
-from igcd.tensor_files import named_in_errors, read_tensors
+from igcd.records import named_in_errors
+from igcd.tensor_files import read_tensors
 
 
 @dataclass(frozen=True)

@@ -1,33 +1,35 @@
 """What a run has written down, read and checked."""
 
 import csv
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from igcd.data.geography import is_coordinate
 from igcd.data.taxonomy import Taxon, read_taxonomy
 from igcd.errors import IgcdError
 from igcd.metrics.predictions import read_predictions
+from igcd.records import parse_json
 from igcd.types import FloatArray, IntArray, Predictions
+
+Count = Annotated[int, Field(ge=0, lt=2**53)]
 
 
 class Record(BaseModel):
     """A part of a JSON file. What the report does not use may be there too."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
 
 
 class CountRecord(Record):
     """Clusters made for categories that there are."""
 
-    found: int
-    true: int
+    found: Count
+    true: Count
 
 
 class CountRecords(Record):
@@ -47,30 +49,30 @@ class SecondsRecord(Record):
 class KeptRecord(Record):
     """What the method holds of past images."""
 
-    replay_images: int
-    support_images: int
-    images: int
-    pseudo_labeled: int
-    bytes: int
+    replay_images: Count
+    support_images: Count
+    images: Count
+    pseudo_labeled: Count
+    bytes: Count
 
 
 class StageResult(Record):
     """The scores of a stage, in percent."""
 
-    stage: int
+    stage: Count
     scores: dict[str, float | None]
-    n_images: int
-    n_categories: int
-    n_clusters: int
+    n_images: Count
+    n_categories: Count
+    n_clusters: Count
     NMI: float
     ARI: float
     identity: float
     count: CountRecords
-    labeled_images: int
-    unlabeled_images: int
+    labeled_images: Count
+    unlabeled_images: Count
     seconds: SecondsRecord
     kept: KeptRecord
-    found: int
+    found: Count
 
 
 class Results(Record):
@@ -79,13 +81,13 @@ class Results(Record):
     default: str
     M_f: float | None
     M_d: float | None
-    stages: tuple[StageResult, ...]
+    stages: Annotated[tuple[StageResult, ...], Field(min_length=1)]
     stream: str
     method: str
     seed: int
     seconds: SecondsRecord
-    peak_memory_bytes: int
-    set_aside: dict[str, int]
+    peak_memory_bytes: Count
+    set_aside: dict[str, Count]
     versions: dict[str, str]
     config: dict[str, Any]
 
@@ -95,7 +97,7 @@ class DiscoveryRecord(Record):
 
     cluster: int
     nearest_known: int | None
-    size: int
+    size: Count
     category: str | None
     purity: float | None
     images: tuple[str, ...]  # paths below the run's folder, the most typical first
@@ -104,7 +106,7 @@ class DiscoveryRecord(Record):
 class StageRecord(Record):
     """`stages/stage-t.json`."""
 
-    stage: int
+    stage: Count
     known_clusters: dict[str, str]  # the category each cluster stands for, of the categories labeled by now
     discoveries: tuple[DiscoveryRecord, ...]
     examples: dict[str, tuple[str, ...]]  # paths of images of the categories labeled by now
@@ -199,7 +201,7 @@ def _read_spec(path: Path) -> Mapping[str, Any]:
             key, _, text = line[1:].partition(" ")
             if key == "spec":
                 try:
-                    spec = json.loads(text)
+                    spec = parse_json(text)
                 except ValueError:
                     return {}
                 return spec if isinstance(spec, dict) else {}
@@ -209,27 +211,22 @@ def _read_spec(path: Path) -> Mapping[str, Any]:
 def _read_places(path: Path) -> Places | None:
     if not path.is_file():
         return None
-    columns: dict[str, list[float]] = {"stage": [], "latitude": [], "longitude": [], "images": []}
     try:
         with path.open(encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file):
-                for name, values in columns.items():
-                    values.append(float(row[name]))
-    except (OSError, KeyError, TypeError, ValueError) as error:
+            rows = list(csv.DictReader(file))
+        stage, images = (np.array([int(row[name]) for row in rows], dtype=np.int64) for name in ("stage", "images"))
+        latitude, longitude = (
+            np.array([float(row[name]) for row in rows], dtype=np.float64) for name in ("latitude", "longitude")
+        )
+    except (OSError, csv.Error, KeyError, OverflowError, TypeError, ValueError) as error:
         raise IgcdError(
-            f"{path} cannot be read ({error!r}); expected the columns {','.join(columns)} with numbers in them, repair "
-            "or remove it"
+            f"{path} cannot be read ({error!r}); expected the columns stage,latitude,longitude,images with numbers in "
+            "them, repair or remove it"
         ) from None
-    if not all(number.is_integer() and 0 <= number < 2**53 for name in ("stage", "images") for number in columns[name]):
+    if min(stage.min(initial=0), images.min(initial=0)) < 0:
         raise IgcdError(f"{path} must have whole numbers from 0 on as stage and images; repair or remove it")
-    latitude, longitude = np.array(columns["latitude"]), np.array(columns["longitude"])
     is_place = is_coordinate(latitude, longitude)
-    return Places(
-        stage=np.array(columns["stage"], dtype=np.int64)[is_place],
-        latitude=latitude[is_place],
-        longitude=longitude[is_place],
-        images=np.array(columns["images"], dtype=np.int64)[is_place],
-    )
+    return Places(stage[is_place], latitude[is_place], longitude[is_place], images[is_place])
 
 
 def _categories(predictions: Predictions, stages: Sequence[StageRecord]) -> set[str]:
@@ -259,7 +256,7 @@ def _read_taxonomy(path: Path, categories: Collection[str]) -> Mapping[str, Taxo
 def _read_last_time(path: Path) -> str | None:
     """When the run ended. The log is for people; without it, or where it is cut off, the report has no date."""
     try:
-        last = path.read_text(encoding="utf-8").splitlines()[-1]
-        return str(json.loads(last)["time"])
+        last = path.read_text(encoding="utf-8").rstrip("\n").rpartition("\n")[2]
+        return str(parse_json(last)["time"])
     except (OSError, ValueError, IndexError, KeyError, TypeError):
         return None

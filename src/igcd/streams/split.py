@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from igcd.errors import IgcdError, excerpt
-from igcd.records import write_bytes
+from igcd.records import parse_json, write_bytes
 from igcd.streams.protocols import StageIndices
 from igcd.types import IntArray, Truth
 
@@ -179,7 +179,7 @@ def _parse(text: str, path: Path) -> Split:
         name=header["name"],
         source=header["source"],
         seed=int(header["seed"]),
-        spec=json.loads(header["spec"]),
+        spec=parse_json(header["spec"]),
         stages=tuple(SplitStage(*(truths.get((stage, role), nothing) for role in ROLES)) for stage in range(n_stages)),
     )
 
@@ -197,8 +197,8 @@ def _parse_header(lines: Sequence[str], path: Path) -> dict[str, str]:
     if not _SEED.fullmatch(header["seed"]):
         raise _bad_line(path, 4, f"must hold the seed, a whole number, got {_shortened(header['seed'])}")
     try:
-        is_spec = isinstance(json.loads(header["spec"]), dict)
-    except (ValueError, RecursionError):
+        is_spec = isinstance(parse_json(header["spec"]), dict)
+    except ValueError:
         is_spec = False
     if not is_spec:
         raise _bad_line(path, 5, f"must hold the spec, a JSON object, got {_shortened(header['spec'])}")

@@ -22,7 +22,8 @@ from igcd.data.quarantine import Quarantine
 from igcd.encoders.backbone import Backbone
 from igcd.encoders.encoder import Encoder
 from igcd.encoders.views import plain_views, to_tensor
-from igcd.tensor_files import named_in_errors, read_tensors
+from igcd.records import named_in_errors
+from igcd.tensor_files import read_tensors
 from igcd.types import Images, Pixels
 from igcd.workspace.catalog import Catalog, id_list
 from igcd.workspace.feature_store import Features, find_damaged, read_features, write_features
