@@ -1,6 +1,7 @@
+import numpy as np
 import pytest
 
-from igcd.metrics.forgetting import final_forgetting, maximum_forgetting, mean_discovery
+from igcd.metrics.forgetting import final_discovery, final_forgetting, maximum_forgetting, mean_discovery
 
 # (table, method, accuracy at stage 0, accuracies of S-0 at later stages, printed M_f) of Zhao and Mac Aodha,
 # "Incremental Generalized Category Discovery", ICCV 2023. The upper bounds have no M_f.
@@ -48,6 +49,11 @@ def test_undefined_without_a_start_or_a_later_stage():
     assert final_forgetting(50.0, [10.0, None]) is None
     assert mean_discovery([]) is None
     assert mean_discovery([None]) is None
+
+
+def test_discovery_of_the_paper_is_the_accuracy_of_the_final_stage():
+    stages, is_right = np.array([2, 0, 1, 2, 2]), np.array([1, 0, 0, 0, 1])
+    assert final_discovery(stages, lambda members: float(is_right[members].mean())) == pytest.approx(2 / 3)
 
 
 def test_a_stage_without_the_group_does_not_count():

@@ -285,18 +285,13 @@ def test_a_stage_is_accepted_once_and_after_discovery(workspace, encoder):
         accept_stage(workspace, author="ann")
 
 
-def test_support_and_replay_stay_within_their_budget(workspace, encoder):
+def test_the_replay_buffer_stays_within_its_budget(workspace, encoder):
     discover(workspace, encoder)
     decisions.name(workspace, novel(workspace)[7], "elm", author="ann")
-    accept_stage(workspace, author="ann", n_support=3, n_replay=8)
+    accept_stage(workspace, author="ann", n_replay=8)
     with workspace.snapshot() as db:
         rows = db.execute("SELECT role, category, COUNT(*) AS n FROM kept GROUP BY role, category").fetchall()
-        shared = db.execute(
-            "SELECT COUNT(*) FROM kept s WHERE role = 'support' AND NOT EXISTS "
-            "(SELECT 1 FROM kept r WHERE r.role = 'replay' AND r.photo = s.photo)"
-        ).fetchone()[0]
-    assert {(row["role"], row["n"]) for row in rows} == {("support", 3), ("replay", 8)}
-    assert len(rows) == 8 and shared == 0  # four known categories; S is the head of R
+    assert [(row["role"], row["n"]) for row in rows] == [("replay", 8)] * 4  # four known categories
 
 
 def test_undoing_the_acceptance_opens_the_stage_again(workspace, encoder):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 import torch
 from torch import Tensor, nn
 
+from igcd.data.images import digest
 from igcd.encoders.trunk_cache import TrunkViews
 from igcd.errors import IgcdError
 from igcd.methods.clusters import ClusterBook
@@ -20,6 +21,11 @@ from igcd.types import UNLABELED, Images, Stage
 
 N_MEMBERS = 12
 """Images named for a discovery, the most probable first."""
+
+
+def name_of(images: Images) -> str:
+    """A name for a set of images, whatever their order: methods that add up statistics ask whether they know it."""
+    return digest("\n".join(sorted(images.ids)).encode())
 
 
 class BaseMethod(ABC):

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from igcd.data.decoding import fit
 from igcd.data.images import ImageSet
-from igcd.memory.replay_buffer import ReplayBuffer
+from igcd.memory.entries import Entries
 from igcd.methods.method import Kept
 from igcd.types import Images, IntArray, Pixels
 
@@ -34,7 +34,7 @@ class ImageBuffer:
     """At most `n_per_cluster` images of each cluster, stored at the size they are decoded to for views."""
 
     def __init__(self, *, n_per_cluster: int, size: int) -> None:
-        self.entries = ReplayBuffer(n_per_category=n_per_cluster)
+        self.entries = Entries(n_per_category=n_per_cluster)
         self._size = size
         self._key_of: dict[str, str] = {}
 
@@ -75,7 +75,7 @@ class ImageBuffer:
         """The images at these rows, or all, as a set that can be encoded."""
         chosen = list(range(len(self))) if rows is None else list(rows)
         ids = [self.entries.image_ids[row] for row in chosen]
-        pixels = self.entries.images.reshape(-1, self._size, self._size, 3).to(torch.uint8)[chosen]
+        pixels = self.entries.content.reshape(-1, self._size, self._size, 3).to(torch.uint8)[chosen]
         return KeptImages(ids, pixels, [self._key_of[image_id] for image_id in ids])
 
     def state_dict(self) -> tuple[dict[str, Tensor], dict[str, str]]:
@@ -86,7 +86,7 @@ class ImageBuffer:
     @classmethod
     def from_state_dict(cls, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> "ImageBuffer":
         """The inverse of `state_dict`."""
-        entries = ReplayBuffer.from_state_dict(tensors, metadata)
+        entries = Entries.from_state_dict(tensors, metadata)
         buffer = cls(n_per_cluster=entries.n_per_category, size=json.loads(metadata["size"]))
         buffer.entries, buffer._key_of = entries, json.loads(metadata["key_of"])
         return buffer

@@ -4,7 +4,6 @@ What k-means reads of clamped images is the sum and the number of each category.
 what the n images would do, and the images need not be kept.
 """
 
-import hashlib
 from collections.abc import Iterable, Mapping
 
 import torch
@@ -12,6 +11,7 @@ from torch import Tensor
 
 from igcd.encoders.encoder import encode
 from igcd.encoders.trunk_cache import TrunkViews
+from igcd.methods.base import name_of
 from igcd.methods.centers import CenterMethod, Known
 from igcd.methods.method import Context, Kept
 from igcd.methods.novel_count import CountNovel
@@ -60,9 +60,9 @@ class KMeans(CenterMethod):
 
     def _add_labeled(self, images: Images, x: Tensor, clusters: Tensor) -> None:
         """IGCD-l shows the labeled images of stage 0 again at stage 1: the same images are not counted twice."""
-        digest = hashlib.sha256("\n".join(sorted(images.ids)).encode()).hexdigest()
-        if digest != self._last_labeled and len(clusters):
-            self._last_labeled = digest
+        name = name_of(images)
+        if name != self._last_labeled and len(clusters):
+            self._last_labeled = name
             self._add(x, clusters)
 
     def _add(self, x: Tensor, clusters: Tensor) -> None:

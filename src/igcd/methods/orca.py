@@ -5,7 +5,7 @@ from dataclasses import replace
 from torch import Tensor
 
 from igcd.encoders.trunk_cache import TrunkViews
-from igcd.functional.margin import adaptive_margin, margin_cross_entropy, pair_attraction, pair_partners
+from igcd.functional.orca_margin import adaptive_margin, margin_cross_entropy, pair_attraction, pair_partners
 from igcd.functional.self_distillation import mean_entropy_gap
 from igcd.methods.method import Context
 from igcd.methods.novel_count import CountNovel

@@ -1,6 +1,10 @@
 """Forgetting M_f and discovery M_d from the accuracies of the stages, in percentage points."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from igcd.types import IntArray
 
 
 def maximum_forgetting(base_accuracy: float | None, later: Sequence[float | None]) -> float | None:
@@ -22,6 +26,18 @@ def final_forgetting(base_accuracy: float | None, later: Sequence[float | None])
     24.5
     """
     return maximum_forgetting(base_accuracy, later[-1:])
+
+
+def final_discovery(stages: IntArray, score: Callable[[IntArray], float | None]) -> float | None:
+    """M_d of the paper: the accuracy of the final stage on all categories met so far. (n,) the stage of each image.
+
+    `score` is the accuracy of the images at these positions.
+
+    >>> hits = np.array([0, 1, 1, 0])
+    >>> final_discovery(np.array([0, 0, 1, 1]), lambda members: 100 * float(hits[members].mean()))
+    50.0
+    """
+    return score(np.flatnonzero(stages == stages.max()))
 
 
 def mean_discovery(new_accuracies: Sequence[float | None]) -> float | None:

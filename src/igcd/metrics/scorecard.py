@@ -9,7 +9,7 @@ import numpy as np
 
 from igcd.metrics.accuracy import Average, accuracy, matched_hits
 from igcd.metrics.counts import CategoryCount, agreement, count_categories
-from igcd.metrics.forgetting import final_forgetting, maximum_forgetting, mean_discovery
+from igcd.metrics.forgetting import final_discovery, final_forgetting, maximum_forgetting, mean_discovery
 from igcd.metrics.groups import OldDefinition, first_stages, regroup, rows_by_code
 from igcd.metrics.identity import identity_stability
 from igcd.metrics.predictions import ABSENT, NEW, OLD, SPLITS, CodedPredictions, code_predictions, group_name
@@ -157,7 +157,7 @@ def _variant(rows: CodedPredictions, groups: IntArray, hits: BoolArray, average:
             "VB-CGCD": final_forgetting(base_at_start, list(base.values())),
         },
         discovery={
-            "paper": percent(np.flatnonzero(rows.stage == rows.stage.max())),
+            "paper": final_discovery(rows.stage, percent),
             "Happy": mean_discovery([stage.scores["New"] for stage in stages if stage.stage > 0]),
         },
     )

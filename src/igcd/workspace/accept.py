@@ -1,7 +1,6 @@
-"""`igcd accept`: closes a stage. What was confirmed becomes labels; S and R are chosen anew within their budget."""
+"""`igcd accept`: closes a stage. What was confirmed becomes labels; R is chosen anew within its budget."""
 
 import sqlite3
-from collections.abc import Mapping
 
 import numpy as np
 import torch
@@ -13,13 +12,11 @@ from igcd.workspace.catalog import Catalog, current_revision
 from igcd.workspace.decisions import Decision, Kept, close_stage
 from igcd.workspace.evidence import gather_evidence, with_features
 
-N_SUPPORT = 5
-"""Photos per category in S, the paper's number."""
 N_REPLAY = 50
 """Photos per category in R. It holds no copies, the photos are the person's own; a feature takes 2.5 kB."""
 
 
-def accept_stage(catalog: Catalog, *, author: str, n_support: int = N_SUPPORT, n_replay: int = N_REPLAY) -> Decision:
+def accept_stage(catalog: Catalog, *, author: str, n_replay: int = N_REPLAY) -> Decision:
     """Closes the open stage, and makes a copy of the catalog as it is then.
 
     Later stages learn from their own labels and from what R holds.
@@ -33,7 +30,7 @@ def accept_stage(catalog: Catalog, *, author: str, n_support: int = N_SUPPORT, n
         evidence.photo_ids[settled].tolist(),
         evidence.labels[settled].tolist(),
         features[settled],
-        budgets={"support": n_support, "replay": n_replay},
+        n_replay=n_replay,
     )
     decision = close_stage(catalog, stage, author=author, kept=kept, seen_revision=revision)
     try:
@@ -43,20 +40,15 @@ def accept_stage(catalog: Catalog, *, author: str, n_support: int = N_SUPPORT, n
     return decision
 
 
-def choose_kept(
-    photo_ids: list[int], categories: list[int], features: np.ndarray, *, budgets: Mapping[str, int]
-) -> list[Kept]:
-    """Of each category the density peak and the photos around it, as many as the budgets of S and R allow."""
+def choose_kept(photo_ids: list[int], categories: list[int], features: np.ndarray, *, n_replay: int) -> list[Kept]:
+    """Of each category the density peak and the photos around it, as many as the budget of R allows."""
     by_category: dict[int, list[int]] = {}
     for row, category in enumerate(categories):
         by_category.setdefault(category, []).append(row)
     kept = []
     for category, rows in sorted(by_category.items()):
-        order = select_by_density(torch.from_numpy(features[rows]), max(budgets.values())).tolist()
-        for role, budget in budgets.items():
-            kept += [
-                Kept(role, category, position, photo_ids[rows[row]]) for position, row in enumerate(order[:budget])
-            ]
+        order = select_by_density(torch.from_numpy(features[rows]), n_replay).tolist()
+        kept += [Kept(category, position, photo_ids[rows[row]]) for position, row in enumerate(order)]
     return kept
 
 

@@ -38,9 +38,8 @@ class Decision:
 
 @dataclass(frozen=True)
 class Kept:
-    """A photo in S or R."""
+    """A photo in R."""
 
-    role: str  # support or replay
     category: int
     position: int  # 0 is the most important of its category
     photo: int
@@ -257,8 +256,8 @@ def close_stage(
         )
         db.execute("UPDATE stages SET state = 'accepted', accepted = ? WHERE stage = ?", (now(), stage))
         db.executemany(
-            "INSERT INTO kept (stage, role, category, position, photo) VALUES (?, ?, ?, ?, ?)",
-            [(stage, entry.role, entry.category, entry.position, entry.photo) for entry in kept],
+            "INSERT INTO kept (stage, role, category, position, photo) VALUES (?, 'replay', ?, ?, ?)",
+            [(stage, entry.category, entry.position, entry.photo) for entry in kept],
         )
         return action.note({"stage": stage, "categories": accepted, "n_labels": len(confirmed)})
 

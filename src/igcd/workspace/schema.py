@@ -110,7 +110,7 @@ CREATE TABLE places (
     PRIMARY KEY (stage, photo)
 ) WITHOUT ROWID;
 
--- The support set S and the replay buffer R after each accepted stage; position 0 is the most important.
+-- The replay buffer R after each accepted stage; position 0 is the most important. Earlier versions also wrote S.
 CREATE TABLE kept (
     stage INTEGER NOT NULL REFERENCES stages,
     role TEXT NOT NULL CHECK (role IN ('support', 'replay')),

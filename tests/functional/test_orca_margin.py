@@ -3,7 +3,7 @@ import math
 import pytest
 import torch
 
-from igcd.functional.margin import (
+from igcd.functional.orca_margin import (
     adaptive_margin,
     margin_cross_entropy,
     pair_attraction,
