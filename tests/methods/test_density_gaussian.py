@@ -6,6 +6,7 @@ import torch
 
 from igcd.errors import IgcdError
 from igcd.functional.gaussian import scatter_statistics, shared_gaussians
+from igcd.functional.granularity import Granularity
 from igcd.methods.density_gaussian import DensityGaussian
 from igcd.types import UNLABELED, Stage
 
@@ -149,7 +150,7 @@ class OnALine(DensityGaussian):
         x = x + 0.02 * torch.tensor([[1.0, 0.0], [-1.0, 0.0]]).repeat(len(means), 1)
         self._statistics = scatter_statistics(x, torch.arange(len(means)).repeat_interleave(2), n_categories=len(means))
         self._clusters = torch.tensor(self._book.open(len(means)))
-        self._k = k
+        self._granularity = Granularity(K=k, margin=self._margin)
 
 
 def circle(degrees):

@@ -182,6 +182,12 @@ def test_shuffling_a_stage_changes_no_prediction(encoder, stages):
     assert (first == second).float().mean() > 0.95  # equal densities are told apart by their order
 
 
+def test_a_first_stage_without_labels_is_a_sentence(encoder, stages):
+    _, (second, _), *_ = stages("igcd-u")
+    with pytest.raises(IgcdError, match="first stage must have labeled images"):
+        make_method(encoder).learn(second)
+
+
 def test_predicting_before_learning_is_a_sentence(encoder, stages):
     (_, truth), *_ = stages("mi")
     with pytest.raises(IgcdError, match="learn"):

@@ -16,20 +16,17 @@ from torch.nn.functional import normalize
 
 from igcd.errors import IgcdError
 from igcd.functional.assignment import contingency, match
-from igcd.functional.density import choose_n_neighbors, find_density_peaks
+from igcd.functional.density import find_density_peaks
+from igcd.functional.granularity import estimate_granularity
 from igcd.functional.grouping import distinct
 from igcd.functional.kmeans import kmeans
 from igcd.functional.neighbors import neighbor_graph
-from igcd.functional.novelty import calibrate_margin, fit_projection, is_novel, match_known
+from igcd.functional.novelty import fit_projection, is_novel, match_known
 from igcd.types import IntArray
 
 CountMethod = Literal["density", "kmeans", "silhouette"]
 COUNT_METHODS: tuple[CountMethod, ...] = get_args(CountMethod)
 
-DEFAULT_N_NEIGHBORS = 10
-"""The paper's K, where no labeled image tells a better one."""
-MAX_N_NEIGHBORS = 40
-"""The largest K that is tried."""
 MAX_CATEGORIES = 1000
 """GCD's upper limit of the search, where nothing else is said."""
 SILHOUETTE_SAMPLE = 4000
@@ -63,7 +60,7 @@ def estimate_count(
 ) -> CountEstimate:
     """Number of categories by a method of that name. (m, d), (m,), (n, d); m may be 0 but for `kmeans`.
 
-    `n_neighbors` and `margin` belong to `density`, and are told by the labeled images where they are not given;
+    `n_neighbors` and `margin` belong to `density`, and are estimated from the labels where they are not given;
     `max_categories` and `n_starts` belong to the other two.
     """
     if method not in COUNT_METHODS:
@@ -89,15 +86,21 @@ def count_by_density(
     """Known categories, and the density peaks of the unlabeled images that none of them explains, section 4.3.
 
     (m, d), (m,), (n, d). Features are centered, reduced and normalised. K is that at which the labeled categories come
-    out as one peak each, the margin that which tells them apart when hidden. Without a label K is the paper's, and
-    each peak is a category.
+    out as one peak each, the margin that which tells them apart when hidden (`functional.granularity`). Without a label
+    K is the paper's, and each peak is a category.
     """
     known_ids, _ = distinct(labels)
     project = fit_projection(torch.cat([labeled, unlabeled]), n_components=n_components)
     known, unknown = project(labeled), project(unlabeled)
-    k = n_neighbors
-    if k is None:
-        k = _told_n_neighbors(known, labels, max_iou) if len(labels) else DEFAULT_N_NEIGHBORS
+    granularity = estimate_granularity(
+        known,
+        labels,
+        K="auto" if n_neighbors is None else n_neighbors,
+        margin="auto" if margin is None else margin,
+        n_closest=n_closest,
+        max_iou=max_iou,
+    )
+    k = granularity.K
     if not 1 <= k < len(unknown):
         raise IgcdError(
             f"n_neighbors must be at least 1 and below the number of unlabeled images, got {k} for {len(unknown)}; "
@@ -108,11 +111,9 @@ def count_by_density(
     details: dict[str, float | int] = {"n_neighbors": k, "n_peaks": len(found.idx)}
     n_novel = len(found.idx)
     if len(labels):
-        if margin is None:
-            margin = calibrate_margin(known, labels, n_neighbors=k, n_closest=max(1, n_closest // 2), max_iou=max_iou)
         nearest = match_known(unknown[found.idx], known, labels, n_closest=n_closest)
-        n_novel = int(is_novel(found.density[found.idx], nearest.similarity, margin=margin).sum())
-        details["margin"] = margin
+        n_novel = int(is_novel(found.density[found.idx], nearest.similarity, margin=granularity.margin).sum())
+        details["margin"] = granularity.margin
     return CountEstimate("density", len(known_ids) + n_novel, n_novel, 1, details)
 
 
@@ -227,15 +228,6 @@ def mean_silhouette(features: Tensor, clusters: Tensor, *, max_bytes: int = 2**2
         scores = torch.where((sizes[rows[part]] > 1) & (larger > 0), (outside - inside) / larger, 0.0)
         total += float(scores.sum(dtype=torch.float64))
     return total / len(features)
-
-
-def _told_n_neighbors(known: Tensor, labels: Tensor, max_iou: float) -> int:
-    if len(known) < 7:
-        raise IgcdError(
-            f"choosing K from labeled images needs 7 of them at least, got {len(known)}; give more or set n_neighbors"
-        )
-    graph = neighbor_graph(known, min(2 * MAX_N_NEIGHBORS, len(known) - 1))
-    return choose_n_neighbors(graph, labels, count="total", max_iou=max_iou)
 
 
 def _brent(score: Callable[[int], float], fewest: int, most: int) -> dict[int, float]:

@@ -5,7 +5,6 @@ all. Read top to bottom: `learn` is a stage, `_fine_tune` the training at the fi
 `_refine` the rounds in which the unlabeled images find their Gaussian.
 """
 
-import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -17,15 +16,15 @@ from torch.nn.functional import normalize
 
 from igcd.encoders.trunk_cache import TrunkViews
 from igcd.errors import IgcdError
-from igcd.functional.counting import DEFAULT_N_NEIGHBORS
-from igcd.functional.density import choose_n_neighbors, find_density_peaks
+from igcd.functional.density import find_density_peaks
 from igcd.functional.gaussian import ScatterStatistics, SharedGaussians, refine_means, shared_gaussians
+from igcd.functional.granularity import Granularity, estimate_granularity
 from igcd.functional.grouping import distinct
 from igcd.functional.growing_scatter import add_images, add_means, no_statistics, take_rows
 from igcd.functional.herding import category_means
 from igcd.functional.neighbors import neighbor_graph
 from igcd.functional.novelty import is_novel
-from igcd.methods.base import BaseMethod
+from igcd.methods.base import BaseMethod, name_of
 from igcd.methods.cosine_head import CosineHead, HeadedModel
 from igcd.methods.feature_space import Features, FeatureSpace
 from igcd.methods.method import Context, Kept
@@ -35,9 +34,6 @@ from igcd.methods.states import State, part_of
 from igcd.methods.two_views import supervised_loss, two_views
 from igcd.training import Optimization
 from igcd.types import Images, Stage
-
-MAX_K = 40
-"""The largest K that `auto` tries."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +83,7 @@ class DensityGaussian(BaseMethod):
             frozen_weight=frozen_weight,
             reduce_tuned=True,
         )
-        self._k: int | None = None  # how fine categories are, as the labeled images told
+        self._granularity = Granularity(margin=margin)
         self._clusters = torch.empty(0, dtype=torch.int64)  # (c,) whose statistics they are
         self._statistics = no_statistics(0)
         self._last_labeled = ""  # a digest of the labeled images learned last
@@ -140,7 +136,7 @@ class DensityGaussian(BaseMethod):
         IGCD-l shows the labeled images of stage 0 again at stage 1: the same images are not counted twice.
         """
         seen_last = self._last_labeled
-        self._last_labeled = _digest(images) if len(images) else seen_last
+        self._last_labeled = name_of(images) if len(images) else seen_last
         if len(clusters) == 0 or self._last_labeled == seen_last:
             return
         new = sorted(set(clusters.tolist()) - set(self._clusters.tolist()))
@@ -152,14 +148,11 @@ class DensityGaussian(BaseMethod):
         self._calibrate(x, clusters)
 
     def _calibrate(self, x: Tensor, clusters: Tensor) -> None:
-        """K, where it is left to the labeled images: that at which they come out as one peak per category."""
-        if self._given_k != "auto":
-            self._k = self._given_k
-        elif len(x) < 7:  # too few for the smallest K to be tried on
-            self._k = self._k or DEFAULT_N_NEIGHBORS
-        else:
-            graph = neighbor_graph(self._space.peak_part(x), min(2 * MAX_K, len(x) - 1))
-            self._k = choose_n_neighbors(graph, clusters, count="total", max_iou=self._max_iou)
+        """K, estimated from the labels where it is not given."""
+        space = self._space.peak_part(x)
+        self._granularity = estimate_granularity(
+            space, clusters, K=self._given_k, margin=self._margin, max_iou=self._max_iou, former=self._granularity
+        )
 
     # Novel categories ----------------------------------------------------------------------------------------------
 
@@ -170,9 +163,9 @@ class DensityGaussian(BaseMethod):
         similar to it, by a margin, than the mean of any known category is.
         """
         nothing = _Seeds(x[:0], torch.empty(0, dtype=torch.int64))
-        if len(x) < 3 or self._k is None:
+        if len(x) < 3 or len(self._clusters) == 0:
             return nothing
-        space, k = self._space.peak_part(x), min(self._k, len(x) - 1)
+        space, k = self._space.peak_part(x), min(self._granularity.K, len(x) - 1)
         graph = neighbor_graph(space, min(2 * k, len(x) - 1))
         found = find_density_peaks(graph, n_neighbors=k, n_overlap_neighbors=graph.k, max_iou=self._max_iou)
         known = normalize(self._space.peak_part(self._statistics.means), dim=1)
@@ -234,7 +227,7 @@ class DensityGaussian(BaseMethod):
             "model": (self._model.state_dict(), {}),
             "projection": (self._space.state_dict(), {}),
             "statistics": (statistics, {}),
-            "method": ({}, {"K": json.dumps(self._k), "last_labeled": self._last_labeled}),
+            "method": ({}, {"K": json.dumps(self._granularity.K), "last_labeled": self._last_labeled}),
         }
 
     def load_state_dict(self, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
@@ -245,9 +238,5 @@ class DensityGaussian(BaseMethod):
         statistics = part_of(tensors, "statistics")
         self._clusters = statistics.pop("clusters")
         self._statistics = ScatterStatistics(**statistics)
-        self._k, self._last_labeled = json.loads(metadata["method.K"]), metadata["method.last_labeled"]
-
-
-def _digest(images: Images) -> str:
-    """A name for a set of images, whatever their order."""
-    return hashlib.sha256("\n".join(sorted(images.ids)).encode()).hexdigest()
+        self._granularity = Granularity(K=json.loads(metadata["method.K"]), margin=self._margin)
+        self._last_labeled = metadata["method.last_labeled"]

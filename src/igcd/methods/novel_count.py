@@ -7,17 +7,10 @@ import torch
 from torch import Tensor
 
 from igcd.errors import IgcdError
-from igcd.functional.counting import (
-    DEFAULT_N_NEIGHBORS,
-    MAX_N_NEIGHBORS,
-    CountMethod,
-    count_by_density,
-    estimate_count,
-)
-from igcd.functional.density import choose_n_neighbors
+from igcd.functional.counting import CountMethod, count_by_density, estimate_count
+from igcd.functional.granularity import Granularity, estimate_granularity
 from igcd.functional.grouping import distinct
-from igcd.functional.neighbors import neighbor_graph
-from igcd.functional.novelty import calibrate_margin, fit_projection
+from igcd.functional.novelty import fit_projection
 
 MIN_TELLING_IMAGES = 4
 """A category with fewer images does not tell how fine categories are: each half of them must have two."""
@@ -79,24 +72,15 @@ class EstimatedCount:
 
 def _count_peaks(known: Tensor, clusters: Tensor, unlabeled: Tensor, tells: Tensor) -> int:
     """Novel density peaks; those categories say how fine to look that can, see `EstimatedCount`."""
-    n_neighbors, margin = DEFAULT_N_NEIGHBORS, 0.0
+    granularity = Granularity(margin=0.0)
     if len(distinct(clusters[tells])[0]) >= MIN_TELLING_CATEGORIES:
-        if tells.all() and len(unlabeled) > MAX_N_NEIGHBORS:  # what is told in one go is the same, and fits
-            return count_by_density(known, clusters, unlabeled).n_novel
-        n_neighbors, margin = _told(known, clusters, unlabeled, tells)
-    n_neighbors = min(n_neighbors, len(unlabeled) - 1)
-    return count_by_density(known, clusters, unlabeled, n_neighbors=n_neighbors, margin=margin).n_novel
+        h = fit_projection(torch.cat([known, unlabeled]))(known[tells])  # the space `count_by_density` looks at
+        granularity = estimate_granularity(h, clusters[tells], former=granularity)
+    n_neighbors = min(granularity.K, len(unlabeled) - 1)
+    return count_by_density(known, clusters, unlabeled, n_neighbors=n_neighbors, margin=granularity.margin).n_novel
 
 
 def _has_several(clusters: Tensor) -> Tensor:
     """Which known images are of a category that has several. (n,) -> (n,) bool."""
     _, rows = distinct(clusters)
     return torch.bincount(rows)[rows] >= MIN_TELLING_IMAGES
-
-
-def _told(known: Tensor, clusters: Tensor, unlabeled: Tensor, tells: Tensor) -> tuple[int, float]:
-    """K and the margin of `density` that these images ask for, in the space `count_by_density` looks at."""
-    h, own = fit_projection(torch.cat([known, unlabeled]))(known[tells]), clusters[tells]
-    graph = neighbor_graph(h, min(2 * MAX_N_NEIGHBORS, len(h) - 1))
-    n_neighbors = choose_n_neighbors(graph, own, count="total")
-    return n_neighbors, calibrate_margin(h, own, n_neighbors=n_neighbors)

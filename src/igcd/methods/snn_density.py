@@ -20,11 +20,12 @@ from igcd.data.images import Concatenation
 from igcd.encoders.trunk_cache import TrunkViews
 from igcd.errors import IgcdError
 from igcd.functional import losses
-from igcd.functional.density import choose_n_neighbors, find_density_peaks, peak_members
+from igcd.functional.density import find_density_peaks, peak_members
+from igcd.functional.granularity import Granularity, estimate_granularity
 from igcd.functional.grouping import rank_within_group
 from igcd.functional.herding import herding
 from igcd.functional.neighbors import neighbor_graph
-from igcd.functional.novelty import calibrate_margin, is_novel, match_known
+from igcd.functional.novelty import is_novel, match_known
 from igcd.functional.selection import Select, select_at_random, select_by_density, select_per_category
 from igcd.memory.support_set import SupportSet
 from igcd.methods.base import BaseMethod
@@ -38,9 +39,6 @@ from igcd.methods.states import State, part_of
 from igcd.methods.two_views import two_views
 from igcd.training import Batch, Optimization
 from igcd.types import IntArray, Stage
-
-MAX_K = 40
-"""The largest K that `auto` tries."""
 
 
 @dataclass(frozen=True)
@@ -76,15 +74,6 @@ class DensitySelection:
     """Whose neighbors count: those of the unlabeled images (paper), or of labeled and unlabeled ones (its code)."""
     known: Literal["rule", "none"] = "rule"
     """Whether a peak may be a known category, or each opens a new one, as in the authors' code."""
-
-
-@dataclass(frozen=True)
-class Granularity:
-    """How fine a category is: K, K^d and the margin, as given or as the labeled images told."""
-
-    K: int
-    K_d: int
-    margin: float
 
 
 @dataclass(frozen=True)
@@ -132,7 +121,7 @@ class SnnDensity(BaseMethod):
         self._space = FeatureSpace(
             features, self._encoder, self._model.tail, n_components=n_components, frozen_weight=frozen_weight
         )
-        self._told: Granularity | None = None  # by the labeled images of the last stage that had any
+        self._granularity = Granularity()  # of the last stage that had labels
         self._support_images = ImageBuffer(n_per_cluster=n_support, size=size)  # the images of S
         self._support = SupportSet(n_per_category=n_support)  # S: their features
         self._replay = ImageBuffer(n_per_cluster=n_replay, size=size)  # R
@@ -143,6 +132,8 @@ class SnnDensity(BaseMethod):
     def learn(self, stage: Stage) -> None:
         """Learns from labeled ∪ R and unlabeled images with S as it grows, then updates S and R for later stages."""
         self._means.remove(self._take_in_labels(stage))  # of guessed images
+        if not self._book.cluster_of:
+            raise IgcdError("the first stage must have labeled images, got none; label some of each known category")
         labeled, unlabeled = self._labeled_and_replayed(stage), self._encoder.training_views(stage.unlabeled)
         if not self._space.is_fitted:
             self._space.fit(labeled.views)
@@ -243,29 +234,20 @@ class SnnDensity(BaseMethod):
     # Section 4.3: support sample selection -------------------------------------------------------------------------
 
     def _calibrate(self, labeled: LabeledViews) -> None:
-        """How fine categories are, where the options leave it to the labeled images: each of those is known to be one.
-
-        Only labels of this stage decide, the few images of R could not; unlabeled and test images have no say.
-        """
+        """How fine categories are: as given, or estimated from the labels of this stage; R has too few images."""
         if not labeled.is_of_stage.any():
             return
-        selection, clusters = self._selection, labeled.clusters[labeled.is_of_stage]
-        h = self._space.for_peaks(labeled.views)[labeled.is_of_stage]
-        k, k_d, margin = selection.K, selection.K_d, selection.margin
-        if k == "auto":
-            graph = neighbor_graph(h, min(2 * MAX_K, len(h) - 1))
-            k = choose_n_neighbors(graph, clusters, count="total", max_iou=selection.T)
-            k_d = 2 * k
-        if margin == "auto":
-            n_closest = max(1, selection.n_closest // 2)  # of half the images
-            margin = calibrate_margin(h, clusters, n_neighbors=k, n_closest=n_closest, max_iou=selection.T)
-        self._told = Granularity(k, k_d, margin)
-
-    @property
-    def _granularity(self) -> Granularity:
-        if self._told is None:
-            raise IgcdError("how fine categories are is told by labeled images; the first stage must have some")
-        return self._told
+        selection = self._selection
+        self._granularity = estimate_granularity(
+            self._space.for_peaks(labeled.views)[labeled.is_of_stage],
+            labeled.clusters[labeled.is_of_stage],
+            K=selection.K,
+            K_d=selection.K_d,
+            margin=selection.margin,
+            n_closest=selection.n_closest,
+            max_iou=selection.T,
+            former=self._granularity,
+        )
 
     def _support_labeled(self, labeled: LabeledViews) -> None:
         """S for the categories labeled now: each one's density peak and its nearest neighbors.
@@ -427,7 +409,7 @@ class SnnDensity(BaseMethod):
 
     def _state_parts(self) -> dict[str, State]:
         method = {
-            "granularity": json.dumps(asdict(self._told) if self._told else None),
+            "granularity": json.dumps(asdict(self._granularity)),
             "generator": json.dumps(self._generator.get_state().tolist()),
         }
         return {
@@ -447,8 +429,7 @@ class SnnDensity(BaseMethod):
         self._space.load_state_dict(part_of(tensors, "projection"))
         if means := part_of(tensors, "means"):  # an older state has none
             self._means = KeptStatistics.from_state_dict(means)
-        granularity = json.loads(metadata["method.granularity"])
-        self._told = Granularity(**granularity) if granularity else None
+        self._granularity = Granularity(**json.loads(metadata["method.granularity"]))
         self._generator.set_state(torch.tensor(json.loads(metadata["method.generator"]), dtype=torch.uint8))
         stored = {name: (part_of(tensors, name), part_of(metadata, name)) for name in ("support_images", "replay")}
         self._support_images = ImageBuffer.from_state_dict(*stored["support_images"])
