@@ -27,7 +27,8 @@ from igcd.methods.method import Assignment, Discovery, Method
 from igcd.methods.stored import read_model
 from igcd.metrics.predictions import read_predictions, write_predictions
 from igcd.metrics.scorecard import scorecard
-from igcd.records import named_in_errors, read_json, write_json
+from igcd.records import named_in_errors, write_json
+from igcd.report.run_records import DoneStage, read_raw_record
 from igcd.tensor_files import read_tensors, write_tensors
 from igcd.training import Checkpoint, EpochReport
 from igcd.types import Images, Predictions, Stage, StageTruth, Stream, Truth
@@ -118,7 +119,7 @@ def run(
     examples: dict[str, list[str]] = {}
     for stage, truth in stream:
         if stage.index < n_done:
-            examples = read_json(_stage_path(out, stage.index, "json"))["examples"]
+            examples = _stage_record(out, stage.index)["examples"]
             continue
         checkpoint.stage = stage.index
         watch.on_stage_start(stage.index, len(stream))
@@ -227,7 +228,7 @@ class EventLog:
 def _finish(stream: Stream, out: Path, config: dict[str, Any]) -> dict[str, Any]:
     predictions = _all_predictions(out, len(stream))
     write_predictions(predictions, out / "predictions.csv")
-    stages = [read_json(_stage_path(out, index, "json")) for index in range(len(stream))]
+    stages = [_stage_record(out, index) for index in range(len(stream))]
     set_aside = Quarantine(limit=1.0)  # by name, and of all processes that worked on this run
     for stage in stages:
         for name, reason in stage["set_aside"].items():
@@ -335,6 +336,10 @@ def _all_predictions(out: Path, n_stages: int) -> Predictions:
         cluster=tuple(value for part in parts for value in part.cluster),
         group=tuple(value for part in parts for value in part.group),
     )
+
+
+def _stage_record(out: Path, stage: int) -> dict[str, Any]:
+    return read_raw_record(_stage_path(out, stage, "json"), DoneStage)
 
 
 def _stage_path(out: Path, stage: int, suffix: str) -> Path:

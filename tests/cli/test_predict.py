@@ -1,4 +1,4 @@
-"""`igcd predict` with models and records that are damaged: each is refused in a sentence that names the file."""
+"""`igcd predict` and `run --resume` with damaged models and records: one sentence that names the file."""
 
 import json
 import random
@@ -170,3 +170,24 @@ def test_damaged_records_are_one_sentence(run, file, content):
         (run / file).write_bytes(content)
     said = refusal(run)
     assert file.rpartition("/")[2] in said or "model.safetensors" in said
+
+
+@pytest.mark.parametrize(
+    ("file", "content"),
+    [
+        ("results.json", b"{}"),
+        ("results.json", b"[]"),
+        ("stages/stage-0.json", b"{}"),
+        ("stages/stage-1.json", b'{"examples": 5}'),
+        ("model/model.safetensors", b""),
+        ("config.json", b"[" * 100_000),
+    ],
+)
+def test_going_on_with_damaged_records_is_one_sentence(finished, tmp_path, capsys, file, content):
+    shutil.copytree(finished, tmp_path / "out")
+    if file != "results.json":
+        (tmp_path / "out" / "results.json").unlink()  # else the run is complete and reads nothing else
+    (tmp_path / "out" / file).write_bytes(content)
+    with pytest.raises(IgcdError, match=file.rpartition("/")[2]):
+        run_recipe(str(finished.parent / "recipe.yaml"), [], tmp_path / "out", resume=True, as_json=True)
+    assert capsys.readouterr().out == ""

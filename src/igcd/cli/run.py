@@ -25,8 +25,9 @@ from igcd.cli.tensorboard import TensorBoardWriter
 from igcd.config import Recipe, read_recipe
 from igcd.data.quarantine import Quarantine
 from igcd.errors import IgcdError
-from igcd.records import read_json, write_bytes, write_json
+from igcd.records import write_bytes, write_json
 from igcd.report.page import write_report
+from igcd.report.run_records import Results, read_raw_record
 from igcd.run_folder import check_folder, secret_of, write_secret
 from igcd.runner import Watch, follow, run
 from igcd.streams.split import write_split
@@ -52,9 +53,10 @@ def run_recipe(
             secret = secret_of(out)
     finally:
         fabric.broadcast(secret)  # None: there is nothing to learn together
-    results = (
-        read_json(out / "results.json") if secret is None else _run(recipe, config, secret, fabric, out, tensorboard)
-    )
+    if secret is None:
+        results = read_raw_record(out / "results.json", Results)
+    else:
+        results = _run(recipe, config, secret, fabric, out, tensorboard)
     if as_json:
         print(json.dumps(results, indent=2))
         return

@@ -13,7 +13,7 @@ from igcd.data.geography import is_coordinate
 from igcd.data.taxonomy import Taxon, read_taxonomy
 from igcd.errors import IgcdError
 from igcd.metrics.predictions import read_predictions
-from igcd.records import parse_json
+from igcd.records import parse_json, read_json
 from igcd.types import FloatArray, IntArray, Predictions
 
 Count = Annotated[int, Field(ge=0, lt=2**53)]
@@ -112,6 +112,16 @@ class StageRecord(Record):
     examples: dict[str, tuple[str, ...]]  # paths of images of the categories labeled by now
 
 
+class DoneStage(StageRecord):
+    """`stages/stage-t.json` as a run that goes on needs it."""
+
+    labeled_images: Count
+    unlabeled_images: Count
+    seconds: SecondsRecord
+    kept: KeptRecord
+    set_aside: dict[str, str]
+
+
 @dataclass(frozen=True)
 class Places:
     """`places.csv`: how many images of a stage were seen in a cell of the globe, (n,) each."""
@@ -188,6 +198,13 @@ def read_record(path: Path, kind: type[_R]) -> _R:
         raise IgcdError(
             f"{path} is not what `igcd run` writes: {where}: {fault['msg']}; repeat the run into a new folder"
         ) from None
+
+
+def read_raw_record(path: Path, kind: type[Record]) -> dict[str, Any]:
+    """A JSON file of a run as it was written, after it was checked."""
+    read_record(path, kind)
+    record: dict[str, Any] = read_json(path)
+    return record
 
 
 def _read_spec(path: Path) -> Mapping[str, Any]:
