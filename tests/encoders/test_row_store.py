@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from igcd.encoders.row_store import DiskStore, Library, MemoryStore, row_keys
+from igcd.errors import IgcdError
 
 
 @pytest.fixture(params=["disk", "memory"])
@@ -38,6 +39,66 @@ def test_another_process_sees_new_shards_and_misses_removed_ones(tmp_path):
     assert not reader.find(keys).is_missing.any()
     Library(tmp_path, 0).remove_beyond_bound(keep=set())
     assert reader.find(keys).is_missing.all()
+
+
+def stores(folder, n):
+    return [DiskStore(Library(folder, 10**9), "store") for _ in range(n)]
+
+
+def test_what_one_claims_the_others_leave_alone(tmp_path):
+    keys = row_keys([str(i) for i in range(6)], ["plain", "view"])
+    one, two, three = stores(tmp_path, 3)
+    one.add(keys[0], np.ones((2, 3), dtype=np.float16))
+    with one.claim(keys, 2) as first, two.claim(keys[::-1], 10) as second, three.claim(keys, 10) as third:
+        assert first.idx.tolist() == [1, 2] and first.is_missing.any(axis=1).tolist() == [False, *[True] * 5]
+        assert second.idx.tolist() == [0, 1, 2]  # the last three
+        assert third.idx.tolist() == [] and third.is_missing[1:].all()
+        one.add(keys[1], np.ones((2, 3), dtype=np.float16))
+    with three.claim(keys, 10) as third:
+        assert third.idx.tolist() == [2, 3, 4, 5]
+    assert not list((tmp_path / "store").glob("unfinished-*"))
+
+
+def test_a_claim_ends_with_the_process_that_made_it(tmp_path):
+    """A folder without a lock, or with one that nobody holds, is what a killed process left."""
+    keys = row_keys(["a"], ["plain"])
+    (store,) = stores(tmp_path, 1)
+    for name in ("unfinished-a", "unfinished-b"):
+        (tmp_path / "store" / name).mkdir()
+        np.save(tmp_path / "store" / name / "claim.npy", keys.ravel())
+    (tmp_path / "store" / "unfinished-b" / "lock").touch()
+    with store.claim(keys, 1) as claim:
+        assert claim.idx.tolist() == [0]
+    assert not list((tmp_path / "store").glob("unfinished-*"))
+
+
+@pytest.mark.parametrize("name", ["keys.npy", "rows.npy"])
+def test_a_flipped_bit_anywhere_in_a_header_is_seen(tmp_path, name):
+    """Whatever the parser of headers makes of it: the shard goes, and its rows are missing."""
+    keys = row_keys(["a", "b", "c"], ["plain"])[:, 0]
+    rows = np.arange(9, dtype=np.float16).reshape(3, 3)
+    for bit in range(0, 8 * 128, 13):
+        (store,) = stores(tmp_path / str(bit), 1)
+        store.add(keys, rows)
+        (path,) = (tmp_path / str(bit)).glob(f"store/shard-*/{name}")
+        content = bytearray(path.read_bytes())
+        content[bit // 8] ^= 1 << bit % 8
+        path.write_bytes(content)
+        (again,) = stores(tmp_path / str(bit), 1)
+        assert again.find(keys).is_missing.all(), bit
+        again.add(keys, rows)
+        assert not again.find(keys).is_missing.any()
+
+
+def test_a_folder_that_may_not_be_written_to_is_one_sentence(tmp_path, monkeypatch):
+    (store,) = stores(tmp_path, 1)
+
+    def refuse(*_args, **_options):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("tempfile.mkdtemp", refuse)
+    with pytest.raises(IgcdError, match=r"cannot be written \(Permission denied\); check that you may"):
+        store.add(row_keys(["a"], ["plain"])[0], np.ones((1, 3), dtype=np.float16))
 
 
 def test_keys_differ_by_part_and_suffix():

@@ -11,7 +11,9 @@ import torch
 
 from igcd.data.images import ArchiveImages, ArrayImages, FileImages
 from igcd.data.quarantine import Quarantine
+from igcd.encoders import trunk_cache
 from igcd.encoders.backbone import Backbone, build_backbone
+from igcd.encoders.row_store import row_keys
 from igcd.encoders.trunk_cache import TrunkCache, draw_two, embed
 from igcd.encoders.views import UNO_SMALL, Transform
 from igcd.errors import IgcdError
@@ -235,6 +237,21 @@ def test_two_processes_share_the_work(tmp_path):
         process.join(timeout=60)
     assert n_first + n_second in (24 + 1, 24 + 2)  # every view once, and each may have asked for the size of a row
     assert np.array_equal(first, second)
+
+
+def test_waiting_is_told_and_what_nobody_computes_is_computed_first(tmp_path, backbone, counted, monkeypatch):
+    """Another process has claimed the first images and goes on as soon as this one waits for it."""
+    images, told = make_images(8), []
+    cache = TrunkCache(tmp_path)
+    store = cache._store(backbone, TRANSFORM)
+    keys = row_keys([images.key(idx) for idx in range(8)], ["plain"])
+    other = store.claim(keys[:5], 5)
+    other.__enter__()
+    monkeypatch.setattr(trunk_cache.time, "sleep", lambda _seconds: other.__exit__(None, None, None))
+    views = cache.views(backbone, images, TRANSFORM, n_views=0, progress=lambda *state: told.append(state))
+    assert (3, 8, 5) in told and told[-1] == (8, 8)
+    assert [state for state in told if len(state) == 3] == [(3, 8, 5)]
+    assert views.usable_idx.tolist() == list(range(8)) and counted.n_images == 8 + 1
 
 
 def test_broken_images_are_left_out_and_reported(tmp_path, cache, backbone):

@@ -1,6 +1,5 @@
 """The command line: one function per verb. Imports that take time stay inside the verbs, so that help is instant."""
 
-import errno
 import io
 import json
 import os
@@ -20,6 +19,7 @@ from igcd.cli.score import score
 from igcd.cli.workspace import add_workspace_commands, predict_with_workspace
 from igcd.data.sources import SOURCES
 from igcd.errors import MAX_SENTENCE, IgcdError, excerpt
+from igcd.records import DISK_FULL
 
 app = typer.Typer(
     name="igcd",
@@ -51,7 +51,7 @@ def main() -> None:
     except BrokenPipeError:  # the reader of our output, `head` for one, has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except OSError as error:
-        if error.errno == errno.ENOSPC:
+        if error.errno in DISK_FULL:
             fail("the disk is full; free some space, or write elsewhere with --out")
         if error.filename is None:
             raise

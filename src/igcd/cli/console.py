@@ -17,3 +17,18 @@ def console() -> Console:
     """Standard output, as wide as the terminal or wide enough for any table."""
     screen = _PatientConsole(highlight=False)
     return screen if screen.is_terminal else _PatientConsole(highlight=False, width=PIPE_WIDTH)
+
+
+class Waiting:
+    """Says that another process computes the views that are needed: once, each time this begins."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._is_waiting = False
+
+    def tell(self, n_elsewhere: int) -> None:
+        """The number of images whose views another process computes; 0 when there is nothing to wait for."""
+        if n_elsewhere and not self._is_waiting:
+            sentence = f"waiting for another process, which computes views of {n_elsewhere:,} images"
+            self._console.print(sentence, markup=False, highlight=False, soft_wrap=True)
+        self._is_waiting = n_elsewhere > 0

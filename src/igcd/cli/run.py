@@ -20,6 +20,7 @@ from igcd.assembly import (
     stream_of,
 )
 from igcd.cli.allocation import keep_freed_memory
+from igcd.cli.console import Waiting
 from igcd.cli.console import console as make_console
 from igcd.cli.tensorboard import TensorBoardWriter
 from igcd.config import Recipe, read_recipe
@@ -126,6 +127,7 @@ class _Bars:
         self._progress = progress
         self._tasks: dict[str, TaskID] = {}
         self._stage = 0
+        self._waiting = Waiting(progress.console)
 
     def _show(self, title: str, done: int, total: int) -> None:
         if title not in self._tasks:
@@ -134,8 +136,9 @@ class _Bars:
         if done >= total:
             self._progress.remove_task(self._tasks.pop(title))
 
-    def on_cache(self, n_done: int, n_images: int) -> None:
+    def on_cache(self, n_done: int, n_images: int, n_elsewhere: int = 0, /) -> None:
         self._show("  views", n_done, n_images)
+        self._waiting.tell(n_elsewhere)
 
     def on_epoch(self, report: EpochReport) -> None:
         self._show("  epochs", report.epoch + 1, report.n_epochs)

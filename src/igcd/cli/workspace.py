@@ -14,6 +14,7 @@ from igcd.cli.author import author_name
 from igcd.errors import IgcdError, excerpt
 
 if TYPE_CHECKING:
+    from igcd.encoders.trunk_cache import Progress
     from igcd.workspace.labels import LabelConflict
 
 MAX_LINE = 1000
@@ -274,19 +275,24 @@ def predict_with_workspace(folder: Path, paths: Sequence[Path], *, as_json: bool
 
 
 @contextmanager
-def _progress(title: str) -> Iterator[Callable[[int, int], None]]:
+def _progress(title: str) -> "Iterator[Progress]":
     """A bar with the time left on standard error, from the first call on."""
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    from igcd.cli.console import Waiting
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    bar = Progress(*columns, console=Console(stderr=True), transient=True)
+    bar = Bar(*columns, console=Console(stderr=True), transient=True)
     task = bar.add_task(title, total=None)
+    waiting = Waiting(bar.console)
 
-    def show(n_done: int, n_all: int) -> None:
+    def show(n_done: int, n_all: int, n_elsewhere: int = 0, /) -> None:
         if not bar.live.is_started:
             bar.start()
         bar.update(task, completed=n_done, total=n_all)
+        waiting.tell(n_elsewhere)
         if n_done >= n_all:
             bar.stop()
 

@@ -6,6 +6,7 @@ is written whole or not at all; every image is checked when it is read, and a da
 """
 
 import hashlib
+import os
 import shutil
 import tempfile
 import zlib
@@ -21,6 +22,7 @@ from igcd.data.decoding import REDUCTION_MARGIN, decode, fit
 from igcd.data.images import BrokenImageError, ImageSet, digest
 from igcd.data.quarantine import Quarantine
 from igcd.errors import IgcdError
+from igcd.records import cannot_write, publish
 from igcd.types import IntArray, Pixels
 
 LAYOUT_VERSION = 1
@@ -120,6 +122,7 @@ def _write(
     try:
         shape = (len(images), size, size, 3)
         stored = np.lib.format.open_memmap(unfinished / "pixels.npy", mode="w+", dtype=np.uint8, shape=shape)
+        _reserve(unfinished / "pixels.npy")
         checks = np.full(len(images), NOT_STORED, dtype=np.int64)
         # Broken images are the business of whoever reads them next: their source tells the reason again.
         for idx, pixels in decode(images, size, quarantine=Quarantine(limit=1.0), n_workers=n_workers):
@@ -133,6 +136,15 @@ def _write(
         if path.exists() and _open(path, len(images), size) is None:
             shutil.rmtree(path)  # damaged
         if not path.exists():  # another process may have finished the same cache meanwhile
-            unfinished.replace(path)
+            publish(unfinished, path)
+    except OSError as error:
+        raise cannot_write(path, error) from None
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
+
+
+def _reserve(path: Path) -> None:
+    """Takes the space of a file now: a disk that fills up while it is mapped would end the process without a word."""
+    if hasattr(os, "posix_fallocate"):
+        with path.open("r+b") as file:
+            os.posix_fallocate(file.fileno(), 0, path.stat().st_size)

@@ -1,6 +1,5 @@
 """What a method sees the images through: backbone, views and cache in one."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import torch
@@ -9,7 +8,7 @@ from torch.nn.functional import normalize
 
 from igcd.data.quarantine import Quarantine
 from igcd.encoders.backbone import Backbone
-from igcd.encoders.trunk_cache import CachedViews, TrunkCache, TrunkViews, embed
+from igcd.encoders.trunk_cache import CachedViews, Progress, TrunkCache, TrunkViews, embed
 from igcd.encoders.views import Transform
 from igcd.types import Images
 
@@ -24,7 +23,7 @@ class Encoder:
     n_views: int | None
     seed: int = 0
     quarantine: Quarantine = field(default_factory=Quarantine)
-    progress: Callable[[int, int], None] | None = None
+    progress: Progress | None = None
 
     def training_views(self, images: Images) -> TrunkViews:
         """Augmented views and the plain one."""

@@ -8,9 +8,12 @@ A shard is a folder of plain NumPy files, written under another name and renamed
 
 The checksum is verified when a process first uses a shard. A shard that is truncated, altered or incomplete is
 removed, and its rows count as missing.
+
+Who computes rows claims their keys first, in an unfinished folder with a lock that the system frees when the process
+dies. Others leave these rows alone and compute what nobody has claimed.
 """
 
-import errno
+import fcntl
 import hashlib
 import json
 import logging
@@ -20,7 +23,7 @@ import tempfile
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -29,7 +32,9 @@ import numpy as np
 import numpy.typing as npt
 from filelock import FileLock
 
+from igcd.array_files import DamagedArrayError, read_npy
 from igcd.errors import IgcdError
+from igcd.records import DISK_FULL, cannot_write, publish
 from igcd.types import BoolArray, IntArray
 
 log = logging.getLogger(__name__)
@@ -40,6 +45,8 @@ Rows = npt.NDArray[np.float16]
 
 _SHARD = "shard-"
 _UNFINISHED = "unfinished-"
+_LOCK = "lock"
+_CLAIM = "claim.npy"
 _CHUNK_BYTES = 1 << 24
 _MAX_PARTS = 8
 
@@ -69,11 +76,19 @@ class Location:
         return self.shard < 0
 
 
+@dataclass(frozen=True)
+class Claim:
+    """Which of some images this process is to compute: none where others compute all that is missing."""
+
+    is_missing: BoolArray  # (n, columns) rows that are not stored
+    idx: IntArray  # positions of images
+
+
 class RowStore(Protocol):
     """What the cache needs of a store."""
 
-    def lock(self) -> AbstractContextManager[object]:
-        """While held, no other process adds rows to this store."""
+    def claim(self, keys: Keys, limit: int) -> AbstractContextManager[Claim]:
+        """While held, no other process claims these rows: those of at most `limit` images. (n, columns)."""
         ...
 
     def find(self, keys: Keys) -> Location:
@@ -92,9 +107,11 @@ class MemoryStore:
         self._index = _Index()
         self._shards: list[Rows] = []
 
-    def lock(self) -> AbstractContextManager[object]:
-        """Nothing to guard: memory is not shared."""
-        return nullcontext()
+    @contextmanager
+    def claim(self, keys: Keys, limit: int) -> Iterator[Claim]:
+        """All that is missing: memory is not shared."""
+        is_missing = self.find(keys).is_missing
+        yield Claim(is_missing, np.flatnonzero(is_missing.any(axis=1))[:limit])
 
     def find(self, keys: Keys) -> Location:  # noqa: D102
         shard, row = self._index.find(keys)
@@ -166,12 +183,55 @@ class DiskStore:
         _make_folder(self._folder)
 
     @contextmanager
-    def lock(self) -> Iterator[None]:
-        """While held, no other process adds rows to this store. The system frees it when a process dies."""
-        with FileLock(self._folder / "lock"):
-            for leftover in self._folder.glob(f"{_UNFINISHED}*"):  # of a process that was killed
-                shutil.rmtree(leftover, ignore_errors=True)
+    def claim(self, keys: Keys, limit: int) -> Iterator[Claim]:
+        """While held, no other process claims these rows. The system frees the claim of a process that dies."""
+        self.find(keys)  # verifies what is there, which takes its time, while nobody waits
+        with ExitStack() as held:
+            with self._complaints(), FileLock(self._folder / "lock"):
+                is_missing = self.find(keys).is_missing
+                is_elsewhere = np.isin(keys, self._claimed_keys()).any(axis=1)
+                claim = Claim(is_missing, np.flatnonzero(is_missing.any(axis=1) & ~is_elsewhere)[:limit])
+                if len(claim.idx):
+                    folder = held.enter_context(self._unfinished())
+                    np.save(folder / _CLAIM, keys[claim.idx][is_missing[claim.idx]])
+            yield claim
+
+    def _claimed_keys(self) -> Keys:
+        """What others are computing now. What is left of those that were killed is removed."""
+        claimed = [np.empty(0, dtype=KEY_TYPE)]
+        for folder in self._folder.glob(f"{_UNFINISHED}*"):
+            try:
+                with _held_lock(folder / _LOCK, os.O_RDWR):
+                    shutil.rmtree(folder, ignore_errors=True)
+            except BlockingIOError:  # its process lives
+                with suppress(OSError, DamagedArrayError):  # it writes a shard, or has just finished
+                    claimed.append(read_npy(folder / _CLAIM).astype(KEY_TYPE))
+            except FileNotFoundError:  # a shard by now, or left before it had a lock
+                shutil.rmtree(folder, ignore_errors=True)
+        return np.concatenate(claimed)
+
+    @contextmanager
+    def _unfinished(self) -> Iterator[Path]:
+        """A folder that is this process's as long as it lives. Made while the lock of the store is held."""
+        folder = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=self._folder))
+        try:
+            with _held_lock(folder / _LOCK, os.O_RDWR | os.O_CREAT):
+                yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    @contextmanager
+    def _complaints(self) -> Iterator[None]:
+        """A disk that is full, or may not be written to, is one sentence."""
+        try:
             yield
+        except OSError as error:
+            if error.errno in DISK_FULL:
+                raise IgcdError(
+                    f"no space left for the trunk cache in {self._library.folder}; free some, choose another folder, "
+                    "or use fewer views"
+                ) from None
+            raise cannot_write(self._library.folder, error) from None
 
     def find(self, keys: Keys) -> Location:
         """Where these rows are. Shards they lie in are verified, once per process; bad ones are removed."""
@@ -193,22 +253,16 @@ class DiskStore:
 
     def add(self, keys: Keys, rows: Rows) -> None:
         """Write one shard, then let the library remove the least recently used ones beyond its bound."""
-        partial = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=self._folder))
         shard = self._folder / (_SHARD + uuid.uuid4().hex)
-        try:
+        with self._complaints(), ExitStack() as held:
+            with FileLock(self._folder / "lock"):
+                partial = held.enter_context(self._unfinished())
             np.save(partial / "keys.npy", np.ascontiguousarray(keys))
             np.save(partial / "rows.npy", np.ascontiguousarray(rows))
             (partial / "shard.json").write_text(json.dumps({"checksum": _checksum(partial)}))
-            partial.rename(shard)
-        except OSError as error:
-            shutil.rmtree(partial, ignore_errors=True)
-            if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                raise IgcdError(
-                    f"no space left for the trunk cache in {self._library.folder}; free some, choose another folder, "
-                    "or use fewer views"
-                ) from None
-            raise
-        self._library.opened[shard] = np.load(shard / "rows.npy", mmap_mode="r", allow_pickle=False)
+            publish(partial, shard)
+            (shard / _LOCK).unlink()
+        self._library.opened[shard] = _read_rows(shard)
         self._library.touch(shard)
         self._in_use.add(shard)
         self._include(shard, keys)
@@ -219,15 +273,12 @@ class DiskStore:
         present = {Path(entry.path) for entry in os.scandir(self._folder) if entry.name.startswith(_SHARD)}
         self._forget(self._present - present)
         for path in sorted(present - self._present):
-            try:
-                keys = np.load(path / "keys.npy", allow_pickle=False)
-                is_good = keys.dtype == KEY_TYPE and keys.ndim == 1
-            except (OSError, ValueError, EOFError):
-                is_good = False
-            if is_good:
-                self._include(path, keys)
-            else:
+            keys = _read_keys(path / "keys.npy")
+            if keys is None:
+                log.warning("cached shard %s is damaged; its images are computed again", path)
                 _remove_shard(path)
+            else:
+                self._include(path, keys)
 
     def _include(self, path: Path, keys: Keys) -> None:
         self._index.add(len(self._shards), keys)
@@ -248,13 +299,12 @@ class DiskStore:
             return True
         try:
             noted = json.loads((shard / "shard.json").read_text())
-            rows = np.load(shard / "rows.npy", mmap_mode="r", allow_pickle=False)
-            is_good = bool(noted == {"checksum": _checksum(shard)})
-        except (OSError, ValueError, EOFError):
+            if noted != {"checksum": _checksum(shard)}:
+                return False
+            self._library.opened[shard] = _read_rows(shard)
+        except (OSError, ValueError, RecursionError):  # a damaged array is a ValueError
             return False
-        if is_good:
-            self._library.opened[shard] = rows
-        return is_good
+        return True
 
 
 class _Index:
@@ -310,6 +360,31 @@ def _checksum(shard: Path) -> str:
             while chunk := file.read(_CHUNK_BYTES):
                 hasher.update(chunk)
     return hasher.hexdigest()
+
+
+def _read_keys(path: Path) -> Keys | None:
+    """The keys of a shard; None where the file is damaged, as far as its header and its length tell."""
+    try:
+        keys = read_npy(path, mapped=True)
+        is_whole = path.stat().st_size == getattr(keys, "offset", 0) + keys.nbytes
+    except (OSError, DamagedArrayError):
+        return None
+    return np.array(keys) if is_whole and keys.dtype == KEY_TYPE and keys.ndim == 1 else None
+
+
+def _read_rows(shard: Path) -> Rows:
+    return read_npy(shard / "rows.npy", mapped=True)  # type: ignore[return-value]  # the checksum says they are halves
+
+
+@contextmanager
+def _held_lock(path: Path, flags: int) -> Iterator[None]:
+    """The lock of a file. Raises `BlockingIOError` where another process, or another part of this one, has it."""
+    handle = os.open(path, flags)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+    finally:
+        os.close(handle)
 
 
 def _remove_shard(shard: Path) -> None:

@@ -7,6 +7,7 @@ fresh views each time.
 
 import hashlib
 import json
+import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -33,8 +34,14 @@ from igcd.encoders.views import (
 from igcd.errors import IgcdError
 from igcd.types import BoolArray, Images, IntArray
 
-Progress = Callable[[int, int], None]
-"""Called with (images done, images to do)."""
+
+class Progress(Protocol):
+    """Told how many images are done, how many there are to do and, while waiting, how many other processes have."""
+
+    def __call__(self, n_done: int, n_images: int, n_elsewhere: int = 0, /) -> None:
+        """Called whenever one of them has changed, and now and then while waiting."""
+        ...
+
 
 PLAIN = -1
 """The view number of the plain view."""
@@ -44,6 +51,7 @@ FORMAT = 1
 
 _N_FRESH = 2**31
 _MAX_ROUNDS = 5
+_POLL_SECONDS = 0.2
 
 
 class TrunkViews(Protocol):
@@ -269,7 +277,8 @@ class TrunkCache:
     def _fill(self, store: RowStore, work: "_Work", keys: Keys, todo: IntArray, progress: Progress | None) -> None:
         """Compute and store the missing rows of these images, one shard at a time.
 
-        The lock is held for a shard and then released, so that two runs that need the same images share the work.
+        The images of a shard are claimed, so that two runs that need the same images share the work, and what others
+        are computing is waited for at the end.
         """
         n_row_bytes = 2 * work.n_values()
         n_needed = n_row_bytes * keys.size
@@ -279,23 +288,28 @@ class TrunkCache:
                 f"{self._max_bytes / 1e9:.2f}; raise its max_bytes, use fewer views, or train with fresh views"
             )
         n_per_shard = max(1, self._shard_bytes // (n_row_bytes * keys.shape[1]))
+        tell = progress or _say_nothing
         n_done = 0
 
         def report(n: int) -> None:
             nonlocal n_done
             n_done += n
-            if progress is not None:
-                progress(n_done, len(todo))
+            tell(n_done, len(todo))
 
-        for start in range(0, len(todo), n_per_shard):
-            chunk = todo[start : start + n_per_shard]
-            with store.lock():
-                is_missing = store.find(keys[chunk]).is_missing
-                is_todo = is_missing.any(axis=1)
-                report(int((~is_todo).sum()))  # another run computed them meanwhile
-                row_at, rows = work.rows(chunk[is_todo], is_missing[is_todo], self._batch_size, report)
+        pending = todo
+        while len(pending):
+            with store.claim(keys[pending], n_per_shard) as claim:
+                chunk, is_missing = pending[claim.idx], claim.is_missing[claim.idx]
+                pending = pending[claim.is_missing.any(axis=1)]
+                if len(todo) - len(pending) > n_done:  # another run computed some meanwhile
+                    report(len(todo) - len(pending) - n_done)
+                row_at, rows = work.rows(chunk, is_missing, self._batch_size, report)
                 if len(rows):
                     store.add(keys[row_at[:, 0], row_at[:, 1]], rows)
+            pending = np.setdiff1d(pending, chunk)
+            if len(pending) and not len(chunk):
+                tell(n_done, len(todo), len(pending))
+                time.sleep(_POLL_SECONDS)
 
 
 class _Work:
@@ -365,6 +379,10 @@ class _Work:
                 "finite); check the weights, or train with fresh views"
             )
         return halves.contiguous().cpu().numpy()  # type: ignore[no-any-return]
+
+
+def _say_nothing(_n_done: int, _n_images: int, _n_elsewhere: int = 0, /) -> None:
+    """The progress of those who do not ask."""
 
 
 def embed(views: TrunkViews, tail: nn.Module, *, batch_size: int = 256) -> Tensor:

@@ -21,6 +21,7 @@ from igcd.data.decoding import decode
 from igcd.data.quarantine import Quarantine
 from igcd.encoders.backbone import Backbone
 from igcd.encoders.encoder import Encoder
+from igcd.encoders.trunk_cache import Progress as ViewsProgress
 from igcd.encoders.views import plain_views, to_tensor
 from igcd.records import named_in_errors
 from igcd.tensor_files import read_tensors
@@ -97,7 +98,9 @@ class Unreadable:
     reasons: Mapping[int, str]  # photo id -> reason
 
 
-def encoder_of(catalog: Catalog, *, quarantine: Quarantine | None = None, progress: Progress | None = None) -> Encoder:
+def encoder_of(
+    catalog: Catalog, *, quarantine: Quarantine | None = None, progress: ViewsProgress | None = None
+) -> Encoder:
     """The encoder a workspace was made with: backbone, views and cache."""
     with catalog.snapshot() as db:
         chosen = {**DEFAULT_ENCODER, **(setting(db, "encoder") or {})}
