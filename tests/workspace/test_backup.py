@@ -8,7 +8,7 @@ import pytest
 from workspace.sample_catalog import sample_workspace
 
 from igcd.errors import IgcdError
-from igcd.workspace import backup, decisions, queries
+from igcd.workspace import decisions, queries
 from igcd.workspace.accept import accept_stage
 from igcd.workspace.backup import restore, write_backup
 from igcd.workspace.catalog import BACKUP_FILE, CATALOG_FILE, DamagedError, file_fault, open_catalog
@@ -114,6 +114,14 @@ def test_a_damaged_catalog_never_takes_the_place_of_a_good_copy(workspace):
     assert (workspace / BACKUP_FILE).read_bytes() == before
 
 
+def test_what_a_killed_copy_left_behind_is_cleared_away(workspace):
+    (workspace / f".{BACKUP_FILE}.4711").write_bytes(b"half a copy")
+    with open_catalog(workspace) as catalog:
+        write_backup(catalog)
+    assert sorted(path.name for path in workspace.iterdir()) == [BACKUP_FILE, CATALOG_FILE]
+    assert file_fault(workspace / BACKUP_FILE) is None
+
+
 def test_where_no_copy_can_be_written_the_stage_is_accepted_and_it_is_said(tmp_path, monkeypatch):
     sample_workspace(tmp_path, known={"owl": 3}, novel={"hare": 4})
 
@@ -123,7 +131,7 @@ def test_where_no_copy_can_be_written_the_stage_is_accepted_and_it_is_said(tmp_p
     with open_catalog(tmp_path / "ws") as catalog:
         with catalog.transaction() as db:
             db.execute("UPDATE stages SET encoder = 'none'")
-        monkeypatch.setattr(backup, "_sync", full)
+        monkeypatch.setattr("igcd.records.sync", full)
         with pytest.raises(IgcdError, match=r"stage 0 is accepted, but the copy .* could not be written \(.*No space"):
             accept_stage(catalog, author="ann")
         assert queries.status(catalog).stages[0].state == "accepted"

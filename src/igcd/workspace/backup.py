@@ -1,6 +1,5 @@
 """A copy of the catalog, made whenever a stage is accepted, and how a damaged catalog is replaced by it."""
 
-import os
 import shutil
 import sqlite3
 from contextlib import closing
@@ -9,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from igcd.errors import IgcdError
+from igcd.records import publish, sync, unfinished_name
 from igcd.workspace.catalog import (
     BACKUP_FILE,
     CATALOG_FILE,
@@ -33,7 +33,9 @@ class Restored:
 def write_backup(catalog: Catalog) -> Path:
     """Copies the catalog as it is now. The former copy stays until the new one is whole, checked and on disk."""
     target = catalog.folder / BACKUP_FILE
-    unfinished = target.with_name(f".{target.name}.{os.getpid()}")
+    unfinished = unfinished_name(target)
+    for leftover in catalog.folder.glob(f".{BACKUP_FILE}.*"):  # of a process that was killed
+        leftover.unlink(missing_ok=True)
     try:
         with closing(sqlite3.connect(unfinished)) as copy:
             copy.execute("PRAGMA journal_mode = OFF")  # whatever goes wrong, this file is thrown away
@@ -41,9 +43,7 @@ def write_backup(catalog: Catalog) -> Path:
             copy.execute("PRAGMA journal_mode = DELETE")  # one file, without a log beside it
         if fault := file_fault(unfinished):
             raise damaged(catalog.folder, fault)
-        _sync(unfinished)
-        unfinished.replace(target)
-        _sync(catalog.folder)
+        publish(unfinished, target)
     except (OSError, sqlite3.Error) as error:
         raise IgcdError(
             f"the copy {target} of the catalog could not be written ({error}); free some space, the catalog itself is "
@@ -63,13 +63,12 @@ def restore(folder: Path) -> Restored:
         raise IgcdError(f"{backup} is damaged, too ({fault}); take a backup of your own, the photos are untouched")
     if holds_workspace(folder) and not _is_damaged(folder):
         raise IgcdError(f"{catalog} is not damaged, nothing was restored; `igcd undo` takes back decisions")
-    unfinished = catalog.with_name(f".{catalog.name}.{os.getpid()}")
+    unfinished = unfinished_name(catalog)
     try:
         shutil.copyfile(backup, unfinished)
-        _sync(unfinished)
+        sync(unfinished)
         kept_as = _put_aside(catalog)
-        unfinished.replace(catalog)
-        _sync(folder)
+        publish(unfinished, catalog)
     finally:
         unfinished.unlink(missing_ok=True)
     with open_catalog(folder) as restored, restored.snapshot() as db:
@@ -96,14 +95,3 @@ def _is_damaged(folder: Path) -> bool:
     except DamagedError:
         return True
     return False
-
-
-def _sync(path: Path) -> None:
-    """Waits until a file, or what is in a folder, is on disk; Windows does the latter by itself."""
-    if path.is_dir() and os.name == "nt":
-        return
-    handle = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

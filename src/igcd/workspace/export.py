@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from igcd.errors import IgcdError
-from igcd.records import write_bytes
+from igcd.records import publish, write_bytes
 from igcd.workspace.catalog import Catalog
 
 FORMATS = ("csv", "coco", "labelstudio", "folders")
@@ -174,7 +174,7 @@ def write_folders(photos: Iterable[ExportedPhoto], out: Path, *, link: bool) -> 
         for photo in photos:
             _put(photo, folder_of[photo.category_id], link=link)
         unfinished.chmod(0o755)
-        unfinished.rename(out)
+        publish(unfinished, out)
     finally:
         shutil.rmtree(unfinished, ignore_errors=True)
     return len(photos)
