@@ -58,3 +58,13 @@ def test_a_file_that_cannot_be_used_is_named_in_a_short_sentence(monkeypatch, ca
         cli.main()
     (line,) = capsys.readouterr().err.splitlines()
     assert line.isprintable() and len(line) < 300 and "Permission denied" in line
+
+
+@pytest.mark.parametrize("arguments", [["x" * 70_000], ["ls", "x" * 70_000], ["init", "ws", "--size", "x" * 70_000]])
+def test_an_endless_argument_is_not_repeated(monkeypatch, capsys, arguments):
+    monkeypatch.setattr("sys.argv", ["igcd", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    (line,) = capsys.readouterr().err.splitlines()
+    assert ended.value.code == 1
+    assert len(line) < 300 and "at most 8,192 characters, got 70,000: 'xxx" in line

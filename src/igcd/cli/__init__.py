@@ -28,6 +28,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+MAX_ARGUMENT = 8192
+"""Characters of an argument on the command line; a path has at most 4,096."""
 LEARNING_PACKAGES = ("torch", "timm", "lightning_fabric", "safetensors", "filelock")
 
 build_app = typer.Typer(no_args_is_help=True, help="Write the split file of a stream: who is in which stage.")
@@ -39,6 +41,7 @@ def main() -> None:
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # a terminal that cannot show a dash shows a question mark
     try:
+        _refuse_endless(sys.argv[1:])
         app()
     except IgcdError as error:
         fail(str(error), details=error.details)
@@ -56,6 +59,16 @@ def main() -> None:
         if error.filename is None:
             raise
         fail(f"{error.filename} cannot be used ({error.strerror}); check that it exists and that you may")
+
+
+def _refuse_endless(arguments: Iterable[str]) -> None:
+    """Raises on an argument that no path is as long as; the library that reads arguments would repeat all of it."""
+    for argument in arguments:
+        if len(argument) > MAX_ARGUMENT:
+            raise IgcdError(
+                f"an argument has at most {MAX_ARGUMENT:,} characters, got {len(argument):,}: "
+                f"{excerpt(repr(argument), limit=60)}; give a shorter one"
+            )
 
 
 def fail(sentence: str, *, details: Iterable[str] = (), code: int = 1) -> None:
