@@ -37,9 +37,11 @@ def load_everything() -> None:
     import igcd.workspace.adapt
     import igcd.workspace.discover
     import igcd.workspace.export
+    from igcd.encoders.torchvision_guard import import_timm
 
     torch.set_num_threads(1)
     Image.init()
+    import_timm()
     assert uvicorn and igcd  # loaded for the children
 
 
