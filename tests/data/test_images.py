@@ -321,3 +321,9 @@ def test_a_large_jpeg_is_reduced_while_decoding_but_never_below_the_wanted_size(
 
 def test_digest_depends_on_every_byte():
     assert len({digest(b"a"), digest(b"b"), digest(b"ab"), digest(b"")}) == 4
+
+
+def test_the_reason_of_a_broken_image_is_one_printable_line():
+    """Decoders repeat bytes of the file, with line breaks in them."""
+    reason = str(BrokenImageError("damaged (unknown tag\n\0\u202e" + "x" * 70_000 + ")"))
+    assert reason.isprintable() and len(reason) <= 200 and reason.startswith("damaged (unknown tag\\n")

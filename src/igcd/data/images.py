@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from PIL import Image, UnidentifiedImageError
 
-from igcd.errors import IgcdError
+from igcd.errors import IgcdError, excerpt
 from igcd.types import Images, IntArray, Pixels
 
 MAX_PIXELS = 2 * (Image.MAX_IMAGE_PIXELS or 0)
@@ -41,7 +41,10 @@ UPRIGHT = {
 
 
 class BrokenImageError(Exception):
-    """An image that cannot be decoded, with the reason in a few words."""
+    """An image that cannot be decoded, with the reason in a few words: one printable line, whatever a decoder says."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(excerpt(reason))
 
 
 class ImageSet(ABC):
