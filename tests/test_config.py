@@ -1,6 +1,7 @@
 import pytest
 import yaml
 
+from igcd.comparison.plan import option_variants, read_variants
 from igcd.config import read_recipe, recipe_headline, recipe_names
 from igcd.errors import IgcdError
 from igcd.method_sections import METHODS
@@ -75,13 +76,35 @@ def test_a_recipe_from_a_file(tmp_path):
         ("stream: {source: digits}\nencoder: {sise: 3}\n", "unknown key encoder.sise; known here are backbone"),
         ("stream: {source: digits}\nencoder: {size: big}\n", "encoder.size"),
         ("encoder: {}\n", "stream: Field required"),
+        ("stream: " + "[" * 3000, "not valid YAML: it nests too deeply"),
+        ("stream: &a {source: *a}", "not valid YAML: it refers to itself"),
+        ("".join(f"a{i}: &a{i} [{f'*a{i - 1},' * 9 if i else 5}]\n" for i in range(9)), "not valid YAML: it refers"),
+        ("seed: 2015-13-45", "not valid YAML: month must be in"),
+        ("seed: 2015-12-24", "not valid YAML: .* is neither a number nor a text"),
+        ("seed: !!set {a, b}", "is neither a number nor a text"),
+        ("seed: !!python/object/apply:os.getcwd []", "not valid YAML: could not determine a constructor"),
+        ("seed: " + "9" * 5000, "not valid YAML"),
+        ("seed: \0", "not valid YAML"),
+        (b"seed: \xe9", "bad.yaml is not UTF-8 text"),
     ],
+    ids=lambda text: str(text)[:60],
 )
 def test_a_bad_recipe_gets_a_sentence(tmp_path, text, words):
     path = tmp_path / "bad.yaml"
-    path.write_text(text)
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(IgcdError, match=words):
         read_recipe(str(path))
+    if not words.startswith(("must", "unknown", "encoder", "stream")):
+        with pytest.raises(IgcdError, match=words):
+            read_variants(str(path), "cifar100-mi")
+
+
+@pytest.mark.parametrize("text", ["2015-13-45", "2015-12-24", "&a [*a]", "[" * 3000, "9" * 5000, "\0"])
+def test_a_value_on_the_command_line_that_is_no_yaml_is_taken_as_text(text):
+    with pytest.raises(IgcdError, match="recipe demo: seed: "):
+        read_recipe("demo", [f"seed={text}"])
+    with pytest.raises(IgcdError, match="--over is written key=value"):
+        option_variants(f"seed={text}")
 
 
 def test_options_that_do_not_go_together_are_said_in_one_sentence():

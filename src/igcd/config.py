@@ -27,6 +27,10 @@ BACKBONES = {
 }
 
 
+MAX_YAML_VALUES = 100_000
+"""Values in a recipe at most, counting what it refers to each time: a few lines can refer to billions."""
+
+
 class StreamConfig(Section):
     """Where the images are and how they are cut into stages: a split file, by category, or by place and year."""
 
@@ -116,6 +120,41 @@ class Recipe(Section):
         return values | {"method": {"name": "snn_density"} | method} if isinstance(method, dict) else values
 
 
+def parse_yaml(text: str) -> Any:  # noqa: ANN401 - whatever YAML holds
+    """The content of a YAML text, of the kinds that JSON has. Raises `ValueError`, one line, for any other text.
+
+    >>> parse_yaml("{K: [5, auto], features: dual}")
+    {'K': [5, 'auto'], 'features': 'dual'}
+    """
+    try:
+        value = yaml.safe_load(text)
+    except RecursionError:
+        raise ValueError("it nests too deeply") from None
+    except (yaml.YAMLError, ValueError, OverflowError) as error:
+        raise ValueError(" ".join(str(error).split())) from None
+    waiting, n_seen = [value], 0
+    while waiting:
+        one = waiting.pop()
+        n_seen += 1
+        if n_seen > MAX_YAML_VALUES:
+            raise ValueError("it refers to itself, or to its parts too often")
+        if isinstance(one, dict):
+            waiting += [*one.keys(), *one.values()]
+        elif isinstance(one, list):
+            waiting += one
+        elif one is not None and not isinstance(one, str | bool | int | float):
+            raise ValueError(f"{one!r} is neither a number nor a text; put it in quotes")
+    return value
+
+
+def read_yaml_text(path: Path) -> str:
+    """The text of a YAML file that somebody wrote."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise IgcdError(f"{path} is not UTF-8 text; save it as UTF-8") from None
+
+
 def recipe_names() -> list[str]:
     """The recipes that come with the package."""
     folder = resources.files("igcd") / "recipes"
@@ -126,9 +165,9 @@ def read_recipe(name_or_path: str, overrides: Sequence[str] = ()) -> Recipe:
     """A recipe by its name or from a file, with `section.key=value` overrides."""
     text = _recipe_text(name_or_path)
     try:
-        values = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise IgcdError(f"recipe {name_or_path} is not valid YAML: {' '.join(str(error).split())}") from None
+        values = parse_yaml(text)
+    except ValueError as error:
+        raise IgcdError(f"recipe {name_or_path} is not valid YAML: {error}") from None
     if not isinstance(values, dict):
         raise IgcdError(f"recipe {name_or_path} must hold sections like stream, encoder and method, got {values!r}")
     for override in overrides:
@@ -184,7 +223,7 @@ def _recipe_text(name_or_path: str) -> str:
         return packaged.read_text(encoding="utf-8")
     path = Path(name_or_path)
     if path.suffix in (".yaml", ".yml") and path.is_file():
-        return path.read_text(encoding="utf-8")
+        return read_yaml_text(path)
     close = difflib.get_close_matches(name_or_path, recipe_names(), n=1)
     hint = f"did you mean {close[0]}?" if close else f"there are {', '.join(recipe_names())}, or give a .yaml file"
     raise IgcdError(f"there is no recipe {name_or_path!r}; {hint}")
@@ -209,6 +248,6 @@ def _override(values: dict[str, Any], override: str) -> None:
         if not isinstance(section, dict):
             raise IgcdError(f"{key}: {part} is a value, not a section; give a key of a section")
     try:
-        section[last] = yaml.safe_load(text)
-    except yaml.YAMLError:
+        section[last] = parse_yaml(text)
+    except ValueError:
         section[last] = text

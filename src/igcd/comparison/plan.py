@@ -6,15 +6,15 @@ For `igcd compare` the variants are methods. For `igcd ablate` they are the valu
 import json
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Any
 
-import yaml
 from pydantic import Field, ValidationError
 
-from igcd.config import Recipe, read_recipe
+from igcd.config import Recipe, parse_yaml, read_recipe, read_yaml_text
 from igcd.errors import IgcdError
 from igcd.method_sections import METHODS, Section
 
@@ -132,8 +132,8 @@ def option_variants(over: str) -> list[Variant]:
     """
     key, found, text = over.partition("=")
     try:
-        values = yaml.safe_load(f"[{text}]") if found and key else []
-    except yaml.YAMLError:
+        values = parse_yaml(f"[{text}]") if found and key else []
+    except ValueError:
         values = []
     if not isinstance(values, list) or not values:
         raise IgcdError(f"--over is written key=value,value,…, like method.K=5,10,20, got {over!r}")
@@ -143,8 +143,9 @@ def option_variants(over: str) -> list[Variant]:
 
 def _as_yaml(value: object) -> str:
     """A value as an override writes it: bare where that reads back as the same."""
-    if isinstance(value, str) and yaml.safe_load(value) == value:
-        return value
+    with suppress(ValueError):
+        if isinstance(value, str) and parse_yaml(value) == value:
+            return value
     return json.dumps(value, ensure_ascii=False)
 
 
@@ -174,9 +175,9 @@ def variants_names() -> list[str]:
 def read_variants(name_or_path: str, stream: str) -> list[Variant]:
     """The variants of a file, or of one of the package; `stream` tells the columns of the paper's table."""
     try:
-        values = yaml.safe_load(_variants_text(name_or_path))
-    except yaml.YAMLError as error:
-        raise IgcdError(f"variants {name_or_path}: not valid YAML: {' '.join(str(error).split())}") from None
+        values = parse_yaml(_variants_text(name_or_path))
+    except ValueError as error:
+        raise IgcdError(f"variants {name_or_path}: not valid YAML: {error}") from None
     try:
         file = VariantsFile.model_validate(values)
     except ValidationError as error:
@@ -201,7 +202,7 @@ def _variants_text(name_or_path: str) -> str:
         return packaged.read_text(encoding="utf-8")
     path = Path(name_or_path)
     if path.suffix in (".yaml", ".yml") and path.is_file():
-        return path.read_text(encoding="utf-8")
+        return read_yaml_text(path)
     raise IgcdError(
         f"there is no file of variants {name_or_path!r}; there are {', '.join(variants_names())}, or give a .yaml file"
     )
