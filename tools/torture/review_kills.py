@@ -64,13 +64,16 @@ def serve(folder: Path, log: Path) -> tuple[Child, httpx.Client]:
     """A server in a process of its own, and a client that has entered."""
     child = start(("review", folder, "--no-browser", "--port", "0", "--author", "ada"), log)
     end = time.monotonic() + 60
-    while time.monotonic() < end and child.poll() is None:
-        found = re.search(r"(http://[^/\s]+)/\?token=(\S+)\n", log.read_text() if log.is_file() else "")
-        if found:
-            client = httpx.Client(base_url=found[1], timeout=30, follow_redirects=True)
-            client.get("/", params={"token": found[2]})
-            return child, client
-        time.sleep(0.01)
+    try:
+        while time.monotonic() < end and child.poll() is None:
+            found = re.search(r"(http://[^/\s]+)/\?token=(\S+)\n", log.read_text())
+            if found:
+                client = httpx.Client(base_url=found[1], timeout=30, follow_redirects=True)
+                client.get("/", params={"token": found[2]})
+                return child, client
+            time.sleep(0.01)
+    except httpx.HTTPError:
+        pass  # said below, with what the server said
     child.kill()
     raise BrokenInvariantError(f"the review server did not start: {child.said().err[-300:]}")
 
