@@ -7,11 +7,13 @@ from tools.torture.batches import run_batch
 from tools.torture.forks import load_everything
 from tools.torture.formats import mutate_json, mutate_split
 from tools.torture.images import ImageTrials
+from tools.torture.inputs import InputTrials, all_readers
 from tools.torture.judging import Verdict, judge
 from tools.torture.kills import KillTrials
 from tools.torture.load import LoadTrials
 from tools.torture.readers_of_data import sample_split
 from tools.torture.tally import Tally, read_tally, table
+from tools.torture.troubles import TroubleTrials
 
 from igcd.errors import IgcdError
 from igcd.streams.split import format_split, read_split
@@ -84,6 +86,11 @@ def faults(trials, numbers):
     return [one for one in outcomes if one[2].outcome == "fault"]
 
 
+def test_mutated_inputs(tmp_path):
+    trials = InputTrials(all_readers(tmp_path / "samples", with_models=False), tmp_path / "x", SEED)
+    assert not faults(trials, range(400))
+
+
 def test_mutated_images(tmp_path):
     assert not faults(ImageTrials(tmp_path / "x", SEED, n_images=24), range(1))
 
@@ -97,6 +104,11 @@ def loaded():
 def test_kills(tmp_path):
     trials = KillTrials(tmp_path, SEED, scenarios=("review",))
     assert not faults(trials, range(1))
+
+
+@pytest.mark.usefixtures("loaded")
+def test_troubles(tmp_path):
+    assert not faults(TroubleTrials(tmp_path, SEED, ("init", "export csv")), range(6))
 
 
 @pytest.mark.usefixtures("loaded")

@@ -31,7 +31,13 @@ def predict(folder: Path, paths: Sequence[Path], *, as_json: bool) -> None:
     encoder = build_encoder(recipe.encoder, quarantine=quarantine)
     method = method_maker(recipe, encoder, build_fabric(recipe))(None, lambda _report: None)
     model.load_into(method)
-    assignment = method.predict(images)
+    try:
+        assignment = method.predict(images)
+    except (IndexError, KeyError, RuntimeError) as error:  # rows of another length than the encoder gives, for one
+        reason = " ".join(str(error).split())
+        raise IgcdError(
+            f"{model.path} does not fit the encoder of its config.json ({reason}); run again into another folder"
+        ) from error
     if not assignment.probability[assignment.cluster != UNLABELED].isfinite().all():
         raise IgcdError(f"{model.path} gives probabilities that are not finite; run again with a lower learning rate")
 
