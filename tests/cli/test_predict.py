@@ -80,6 +80,15 @@ def test_a_sound_model_predicts(run, capsys):
     assert 0 <= answer["probability"] <= 1
 
 
+@pytest.mark.parametrize("name", ["k[/].png", "[red]x.png", "\x1b[31m.png", "line\nbreak.png", "bracket[.png"])
+def test_a_name_is_shown_as_it_is_and_no_terminal_acts_on_it(run, capsys, name):
+    (run / name).parent.mkdir(exist_ok=True)
+    shutil.copy(run / "photo.png", run / name)
+    predict(run, [run / name], as_json=False)
+    shown = capsys.readouterr().out
+    assert repr(name)[1:-1] in shown and "\x1b" not in shown
+
+
 @pytest.mark.parametrize("seed", range(12))
 def test_flipped_bits_anywhere_in_a_model_are_noticed(run, seed):
     path, rng = run / "model" / "model.safetensors", random.Random(seed)

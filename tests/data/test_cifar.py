@@ -2,6 +2,7 @@
 
 import io
 import pickle
+import random
 import tarfile
 from pathlib import Path
 from typing import ClassVar
@@ -255,6 +256,20 @@ def test_a_link_in_place_of_a_member_is_refused(tmp_path):
     tar = write_tar(tmp_path / "cifar-100-python.tar.gz", "cifar-100-python", members, [link])
     with pytest.raises(IgcdError, match="must be a file"):
         load_source("cifar100", tar)
+
+
+def test_damage_anywhere_in_a_tar_is_refused_in_one_sentence(tmp_path):
+    path = write_tar(tmp_path / "cifar-100-python.tar.gz", "cifar-100-python", cifar100_members())
+    whole, rng, n_refused = path.read_bytes(), random.Random(0), 0
+    for _ in range(60):
+        damaged = bytearray(whole)
+        damaged[rng.randrange(len(whole))] ^= 1 << rng.randrange(8)
+        path.write_bytes(damaged)
+        try:
+            load_source("cifar100", path)
+        except IgcdError:
+            n_refused += 1
+    assert n_refused > 55
 
 
 def test_nothing_is_unpacked_to_disk(tmp_path):

@@ -76,6 +76,11 @@ def test_packed_files_are_read_as_downloaded(train_file: Path, packed: str):
     else:
         path.write_bytes(gzip.compress(train_file.read_bytes()))
     assert read_inat2021(path).image_ids == read_inat2021(train_file).image_ids
+    whole, flipped = path.read_bytes(), train_file.with_name(f"flipped_{packed}")
+    for position in range(64, len(whole), max(1, len(whole) // 40)):  # before lies a name that nobody reads
+        flipped.write_bytes(whole[:position] + bytes([whole[position] ^ 0x55]) + whole[position + 1 :])
+        with pytest.raises(IgcdError):
+            read_inat2021(flipped)
     cut_short = train_file.with_name(f"short_{packed}")
     cut_short.write_bytes(path.read_bytes()[:-200])
     with pytest.raises(IgcdError, match="damaged or cut short"):

@@ -14,6 +14,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from igcd.cli.console import console as make_console
+from igcd.cli.console import plain
 from igcd.data.dataset import Dataset
 from igcd.data.quarantine import Quarantine, inspect
 from igcd.data.sources import SOURCES, load_source
@@ -171,7 +172,7 @@ def show(split: Split, out: Path, quarantine: Quarantine, warnings: Sequence[str
         }
         print(json.dumps(record, indent=2))
         return
-    table = Table(title=f"{split.name}, seed {split.seed}", title_justify="left")
+    table = Table(title=plain(f"{split.name}, seed {split.seed}"), title_justify="left")
     for column in ("stage", "labeled", "unlabeled", "test", "categories", "old", "new", "absent"):
         table.add_column(column, justify="right")
     for stage in counts:

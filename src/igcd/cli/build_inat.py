@@ -11,6 +11,7 @@ from rich.table import Table
 
 from igcd.cli.build import parse_spec, progress_bar, refuse_needless_held_out, warn_of_no_test
 from igcd.cli.console import console as make_console
+from igcd.cli.console import plain
 from igcd.data.fieldguide.guide import FieldGuide
 from igcd.data.fieldguide.guide import write as write_guide
 from igcd.data.fieldguide.source import load_observations
@@ -160,7 +161,7 @@ def _build(
 
 
 def _stage_table(built: PlaceAndYearSplit) -> Table:
-    table = Table(title=f"{built.split.name}, seed {built.split.seed}", title_justify="left")
+    table = Table(title=plain(f"{built.split.name}, seed {built.split.seed}"), title_justify="left")
     for column in ("stage", "images", "test", "categories", "old", "new"):
         table.add_column(column, justify="right")
     for column in ("years", "continents"):

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn
 from rich.table import Table
 
+from igcd.cli.console import plain
 from igcd.comparison.plan import Cell
 from igcd.comparison.processes import Outcome, Watch
 from igcd.report.comparison_table import ComparisonTable
@@ -139,7 +140,7 @@ def summary_table(table: ComparisonTable, what: str) -> Table:
     last = table.stages[-1][1] if table.stages else []
     columns = [*last, *table.overall]
     shown = Table(
-        title=f"{table.stream}; encoder: {table.encoder}", title_justify="left", box=None, padding=(0, 2, 0, 0)
+        title=plain(f"{table.stream}; encoder: {table.encoder}"), title_justify="left", box=None, padding=(0, 2, 0, 0)
     )
     shown.add_column(what)
     for column in columns:
@@ -153,5 +154,5 @@ def summary_table(table: ComparisonTable, what: str) -> Table:
         for column in columns:
             text, style = spread_text(row.scores.get(column.key)), styles[row.ranks.get(column.key)]
             cells.append(f"[{style}]{text}[/]" if style else text)
-        shown.add_row(row.name.replace("[", r"\["), *cells, row.seeds_note, *cost(row))
+        shown.add_row(plain(row.name), *cells, row.seeds_note, *cost(row))
     return shown

@@ -1,6 +1,9 @@
 """Where tables go."""
 
 from rich.console import Console
+from rich.markup import escape
+
+from igcd.errors import excerpt
 
 PIPE_WIDTH = 200
 """Columns of text where no terminal says how wide it is, so that no number is cut off."""
@@ -17,6 +20,15 @@ def console() -> Console:
     """Standard output, as wide as the terminal or wide enough for any table."""
     screen = _PatientConsole(highlight=False)
     return screen if screen.is_terminal else _PatientConsole(highlight=False, width=PIPE_WIDTH)
+
+
+def plain(text: str) -> str:
+    r"""A name or a path for a table: no markup, and nothing that a terminal would act on.
+
+    >>> plain("[/]\x1b[31m")
+    '\\[/]\\x1b\\[31m'
+    """
+    return escape(excerpt(text))
 
 
 class Waiting:

@@ -7,7 +7,7 @@ from pathlib import Path
 from rich.table import Table
 
 from igcd.assembly import build_encoder, build_fabric, method_maker
-from igcd.cli.console import console
+from igcd.cli.console import console, plain
 from igcd.config import parse_recipe
 from igcd.data.files import image_paths
 from igcd.data.images import FileImages
@@ -56,10 +56,10 @@ def predict(folder: Path, paths: Sequence[Path], *, as_json: bool) -> None:
     table = Table("image", "category", "probability", "novel")
     for row in rows:
         if "error" in row:
-            table.add_row(str(row["image"]), f"unreadable: {row['error']}", "", "")
+            table.add_row(plain(str(row["image"])), plain(f"unreadable: {row['error']}"), "", "")
         else:
             novel = "yes" if row["novel"] else ""
-            table.add_row(str(row["image"]), str(row["category"]), f"{row['probability']:.2f}", novel)
+            table.add_row(plain(str(row["image"])), plain(str(row["category"])), f"{row['probability']:.2f}", novel)
     console().print(table)
 
 

@@ -20,7 +20,7 @@ from igcd.assembly import (
     stream_of,
 )
 from igcd.cli.allocation import keep_freed_memory
-from igcd.cli.console import Waiting
+from igcd.cli.console import Waiting, plain
 from igcd.cli.console import console as make_console
 from igcd.cli.tensorboard import TensorBoardWriter
 from igcd.config import Recipe, read_recipe
@@ -159,7 +159,7 @@ class _Bars:
 
 def stage_table(results: dict[str, Any]) -> Table:
     """The layout of the paper's table 1: a column per stage and group, then M_f and M_d."""
-    title = f"{results['stream']}, {results['method']}, seed {results['seed']}"
+    title = plain(f"{results['stream']}, {results['method']}, seed {results['seed']}")
     table = Table(title=title, title_justify="left", box=None, padding=(0, 1, 0, 0))  # fits into 80 columns
     cells = []
     for stage in results["stages"]:

@@ -166,7 +166,7 @@ def status(
     """Say what a workspace holds."""
     from rich.table import Table
 
-    from igcd.cli.console import console
+    from igcd.cli.console import console, plain
     from igcd.workspace import queries
     from igcd.workspace.catalog import open_catalog
 
@@ -200,7 +200,7 @@ def status(
         for category in categories:
             mean = "" if category.mean_probability is None else f"{category.mean_probability:.2f}"
             figures_of = (str(category.found_stage), f"{category.n_photos:,}", f"{category.n_confirmed:,}", mean)
-            table.add_row(str(category.id), _plain(category.title), category.state, *figures_of)
+            table.add_row(str(category.id), plain(category.title), category.state, *figures_of)
         console().print(table)
     for decision, is_undone in last:
         undone = " (undone)" if is_undone else ""
@@ -254,7 +254,7 @@ def predict_with_workspace(folder: Path, paths: Sequence[Path], *, as_json: bool
     """`igcd predict DIR IMAGES…` where DIR is a workspace: prints what the images are. They are not added."""
     from rich.table import Table
 
-    from igcd.cli.console import console
+    from igcd.cli.console import console, plain
     from igcd.workspace.adapt import current_encoder
     from igcd.workspace.catalog import open_catalog
     from igcd.workspace.features import encoder_of
@@ -270,7 +270,7 @@ def predict_with_workspace(folder: Path, paths: Sequence[Path], *, as_json: bool
     for answer in answers:
         shown = f"unreadable: {answer.error}" if answer.error else answer.category or "unsure"
         probability = "" if answer.probability is None else f"{answer.probability:.2f}"
-        table.add_row(_plain(answer.image), _plain(shown), probability, "yes" if answer.is_novel else "")
+        table.add_row(plain(answer.image), plain(shown), probability, "yes" if answer.is_novel else "")
     console().print(table)
 
 
@@ -340,12 +340,6 @@ def _has_terminal() -> bool:
 def _list_broken(broken: Mapping[str, str]) -> None:
     for path, reason in list(broken.items())[:5]:
         _say(f"  {path}: {reason}")
-
-
-def _plain(text: str) -> str:
-    from rich.markup import escape
-
-    return escape(text)
 
 
 def _say(text: str) -> None:

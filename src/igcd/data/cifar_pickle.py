@@ -14,6 +14,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 import numpy.typing as npt
 
+from igcd.data.files import read_to_the_end
 from igcd.data.images import ArrayImages
 from igcd.data.ordering import Split, image_ids
 from igcd.errors import IgcdError
@@ -140,7 +141,10 @@ def _tar_contents(path: Path, folder: str, names: Sequence[str]) -> dict[str, by
                     )
                 file = tar.extractfile(member)
                 contents[place.name] = file.read() if file else b""
-    except (tarfile.TarError, OSError, EOFError) as error:
+            read_to_the_end(tar)
+    except IgcdError:
+        raise
+    except Exception as error:  # tarfile and its decompressors raise whatever a damaged archive leads them to
         raise IgcdError(f"{path} must be a tar archive and cannot be read ({error}); download it again") from None
     missing = [name for name in names if name not in contents]
     if missing:

@@ -1,6 +1,7 @@
 """Finding a source's files below a folder, and saying which are missing."""
 
 import os
+import tarfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -9,6 +10,8 @@ from igcd.errors import IgcdError
 READABLE = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".tif", ".tiff", ".ppm", ".pgm", ".pnm")
 UNREADABLE = (".heic", ".heif", ".avif", ".jxl", ".jp2", ".dng", ".cr2", ".cr3", ".nef", ".arw", ".raf", ".orf", ".rw2")
 """Photos in formats that are not decoded: listed all the same, so that the quarantine shows what was left out."""
+
+_CHUNK_BYTES = 1 << 20
 
 
 def require(root: Path, paths: Sequence[str], *, source: str, remedy: str) -> None:
@@ -79,6 +82,13 @@ def read_columns(path: Path, n_columns: int) -> list[list[str]]:
                 f"{path} must have {n_columns} columns, got {len(row)} in row {number}; the file is damaged"
             )
     return rows
+
+
+def read_to_the_end(archive: tarfile.TarFile) -> None:
+    """Reads a packed archive to its last byte: only there its checksum is compared."""
+    packed = archive.fileobj
+    while packed is not None and packed.read(_CHUNK_BYTES):
+        pass
 
 
 def _entries(folder: Path) -> list[os.DirEntry[str]]:

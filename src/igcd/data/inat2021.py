@@ -7,6 +7,7 @@ the columns that stages need and nothing else. The files may stay packed as they
 import gzip
 import io
 import os
+import struct
 import tarfile
 import zlib
 from array import array
@@ -18,6 +19,7 @@ from typing import IO, Any
 import numpy as np
 
 from igcd.data.dataset import is_plain_name
+from igcd.data.files import read_to_the_end
 from igcd.data.json_records import JsonRecords
 from igcd.data.observations import Observations, degrees_of, is_path_below_a_folder, joined, unique_names, year_of
 from igcd.data.taxonomy import RANKS, Taxon
@@ -271,10 +273,11 @@ def _opened(path: Path) -> Iterator[IO[bytes]]:
             elif path.name.endswith((".tar.gz", ".tgz")):
                 with tarfile.open(fileobj=raw, mode="r:gz") as archive:
                     yield _json_member(archive, path)
+                    read_to_the_end(archive)
             else:
                 with gzip.open(raw) as unpacked:
                     yield io.BufferedReader(unpacked)
-    except (EOFError, gzip.BadGzipFile, tarfile.TarError, zlib.error) as error:
+    except (EOFError, OverflowError, gzip.BadGzipFile, struct.error, tarfile.TarError, zlib.error) as error:
         raise IgcdError(f"{path} is damaged or cut short ({error}); download it again") from None
     except OSError as error:
         raise IgcdError(f"{path} cannot be read ({error.strerror or error}); check that it exists") from None
