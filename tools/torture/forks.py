@@ -1,5 +1,6 @@
 """Commands as children of a process that has loaded everything: to start one takes milliseconds."""
 
+import codecs
 import contextlib
 import os
 import signal
@@ -42,6 +43,8 @@ def load_everything() -> None:
     torch.set_num_threads(1)
     Image.init()
     import_timm()
+    for encoding in ("utf-8-sig", "utf-16", "utf-32", "latin-1", "idna"):  # a child may lose the right to read them
+        codecs.lookup(encoding)
     assert uvicorn and igcd  # loaded for the children
 
 
