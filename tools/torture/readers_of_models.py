@@ -4,6 +4,7 @@ import importlib
 import io
 import json
 import math
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,15 +18,19 @@ from tools.torture.judging import require
 from tools.torture.model_mutation import mutate_model
 from tools.torture.reader import Reader, files_below
 from tools.torture.readers_of_data import picture_bytes
-from tools.torture.tiny_world import FROZEN, SNN_DENSITY, quiet, write_recipe
+from tools.torture.tiny_world import BACKBONE, FROZEN, SIZE, SNN_DENSITY, quiet, write_recipe
 
 from igcd.assembly import build_encoder
 from igcd.cli.run import run_recipe
+from igcd.config import EncoderConfig
+from igcd.data.images import ArrayImages
 from igcd.data.quarantine import Quarantine
+from igcd.data.sized_cache import cached_at_size
 from igcd.encoders.row_store import DiskStore, Library, row_keys
 from igcd.encoders.weights import load_file, load_into, recognize, to_timm_names
 from igcd.runner import EpochCheckpoint
 from igcd.tensor_files import read_tensors, write_tensors
+from igcd.workspace.features import open_tail
 
 predict_command = importlib.import_module("igcd.cli.predict")  # the package has a function of this name
 KEYS = row_keys([f"image {i}" for i in range(6)], ["plain", "view"])
@@ -93,6 +98,30 @@ def _cache_files(scratch: Path) -> dict[str, bytes]:
     return {name: content for name, content in files_below(scratch / "cache_sample").items() if "shard-" in name}
 
 
+def _image_cache(scratch: Path) -> tuple[dict[str, bytes], Callable[[Path], None]]:
+    """The files of an image cache, and the check that whatever happened to them the pixels are right."""
+    images = ArrayImages(["a", "b", "c"], np.random.default_rng(0).integers(0, 256, (3, 9, 9, 3), dtype=np.uint8))
+    sound = cached_at_size(images, 6, scratch / "image_cache")
+    expected = [sound.pixels(idx).copy() for idx in range(3)]
+
+    def check(folder: Path) -> None:
+        cached = cached_at_size(images, 6, folder)
+        for idx, pixels in enumerate(expected):
+            require(np.array_equal(cached.pixels(idx), pixels), "a cached image is what was decoded")
+
+    return files_below(scratch / "image_cache"), check
+
+
+def _adapted_tail(scratch: Path) -> tuple[dict[str, bytes], Callable[[Path], object]]:
+    """The tail that `discover --adapt` leaves behind, and how it is opened."""
+    config = EncoderConfig(backbone=BACKBONE, weights="random", size=SIZE, cache=None)
+    encoder = build_encoder(config, quarantine=Quarantine(limit=1.0))
+    tensors = {f"model.tail.{name}": part for name, part in encoder.backbone.tail.state_dict().items()}
+    write_tensors(scratch / "tail.safetensors", tensors, {"workspace.category_ids": "[1, 2]"})
+    content = {"tail.safetensors": (scratch / "tail.safetensors").read_bytes()}
+    return content, lambda folder: open_tail(encoder, folder / "tail.safetensors")
+
+
 def model_readers(scratch: Path) -> list[Reader]:
     """The readers, each with its sample; `scratch` is a folder for making them, which takes some seconds."""
     scratch.mkdir(parents=True, exist_ok=True)
@@ -115,7 +144,11 @@ def model_readers(scratch: Path) -> list[Reader]:
         }
         return files, how
 
+    kept_images, check_images = _image_cache(scratch)
+    tail, open_it = _adapted_tail(scratch)
     return [
+        Reader("image cache", kept_images, dict.fromkeys(kept_images, mutate_npy), check_images),
+        Reader("adapted tail", tail, {"tail.safetensors": mutate_model}, open_it, 0.3),
         Reader("trunk cache", cached, of_cache, check_cache),
         Reader(
             "weights safetensors",

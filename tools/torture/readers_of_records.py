@@ -1,6 +1,7 @@
 """Torture of what reads recipes, arguments, and the records that runs and comparisons leave behind."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +19,19 @@ from tools.torture.formats import (
     table_mutation,
 )
 from tools.torture.judging import require
-from tools.torture.reader import Reader, argument
+from tools.torture.reader import Reader, argument, files_below
 from tools.torture.readers_of_data import picture_bytes, sample_split
 
 from igcd.cli.build import parse_options, parse_spec
 from igcd.cli.count import read_features, read_labels
+from igcd.comparison.folder import Note, claim, read_note, write_note
 from igcd.comparison.ledger import read_ledger
-from igcd.comparison.plan import option_variants, parse_seeds, read_variants
+from igcd.comparison.plan import method_variants, option_variants, parse_seeds, plan, read_variants
 from igcd.config import parse_recipe, read_recipe
 from igcd.data.dataset import is_plain_name
 from igcd.metrics.predictions import read_predictions, write_predictions
 from igcd.metrics.scorecard import scorecard
-from igcd.records import read_json
+from igcd.records import read_json, write_json
 from igcd.report.comparison_table import parse_results
 from igcd.report.page import write_report
 from igcd.report.run_records import read_run
@@ -166,6 +168,25 @@ def check_report(folder: Path) -> None:
     require("<script>alert(1)" not in page, "no script of the input in the page")
 
 
+def _comparison_folder(scratch: Path) -> tuple[dict[str, bytes], Callable[[Path], None]]:
+    """The files that say whose a comparison's folder is, and how they are read."""
+    recipe = scratch / "r.yaml"
+
+    def read(out: Path) -> None:
+        comparison = plan(str(recipe), [], method_variants(["kmeans"], None), [0], out)
+        claim(out, comparison)
+        for cell in comparison.cells:
+            read_note(cell)
+
+    out = scratch / "comparison"
+    comparison = plan(str(recipe), [], method_variants(["kmeans"], None), [0], out)
+    claim(out, comparison)
+    for cell in comparison.cells:
+        write_note(cell, Note(12.5, "abc1234"))
+        write_json(cell.folder / "config.json", cell.config)
+    return files_below(out), read
+
+
 def record_readers(scratch: Path) -> list[Reader]:
     """The readers, each with its sample; `scratch` is a folder for making them."""
     scratch.mkdir(parents=True, exist_ok=True)
@@ -210,7 +231,9 @@ def record_readers(scratch: Path) -> list[Reader]:
         one = rng.choice(content.split(b"|"))
         return table_mutation("=", quoted=False)(one, rng).strip(b"\n")
 
+    comparison, read_comparison = _comparison_folder(scratch)
     return [
+        Reader("comparison folder", comparison, dict.fromkeys(comparison, mutate_json), read_comparison),
         Reader("recipe", {"r.yaml": RECIPE.encode()}, {"r.yaml": mutate_yaml}, check_recipe, 2.0),
         Reader(
             "variants",

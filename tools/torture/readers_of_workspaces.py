@@ -17,7 +17,10 @@ from tools.torture.tiny_world import photos
 
 from igcd.review.app import make_app
 from igcd.workspace import queries
-from igcd.workspace.catalog import CATALOG_FILE, Catalog, open_catalog
+from igcd.workspace.accept import accept_stage
+from igcd.workspace.backup import restore
+from igcd.workspace.catalog import BACKUP_FILE, CATALOG_FILE, Catalog, open_catalog
+from igcd.workspace.decisions import undo
 from igcd.workspace.discover import discover
 from igcd.workspace.export import export
 from igcd.workspace.init import init_workspace
@@ -58,6 +61,8 @@ def sample_workspace(scratch: Path) -> Path:
     init_workspace(folder, photos(scratch / "photos"), from_folders=True)
     with open_catalog(folder) as catalog:
         discover(catalog, PatternEncoder())
+        accept_stage(catalog, author="ann")
+        undo(catalog, author="ann")  # the copy stays, and there is something to decide about
     return folder
 
 
@@ -85,6 +90,12 @@ def check_export(folder: Path) -> None:
             require((folder / f"out.{kind}").stat().st_size > 0 and n_photos >= 0, "an export has a content")
 
 
+def check_restored(folder: Path) -> None:
+    """A copy that is sound takes the place of a damaged catalog; one that is damaged, too, is refused."""
+    restore(folder)
+    check_catalog(folder)
+
+
 def check_discovery(folder: Path) -> None:
     """A workspace that is damaged is refused, or its photos are looked at again."""
     with open_catalog(folder) as catalog:
@@ -103,6 +114,13 @@ def workspace_readers(scratch: Path) -> list[Reader]:
     asked = json.dumps(BODIES["/api/photos/move"]).encode()
     return [
         Reader("catalog", content, how, check_catalog),
+        Reader(
+            "catalog: restore",
+            {CATALOG_FILE: b"no database", BACKUP_FILE: (folder / BACKUP_FILE).read_bytes()},
+            {BACKUP_FILE: mutate_sqlite},
+            check_restored,
+            0.5,
+        ),
         Reader("catalog: discover", content, how, check_discovery, 0.1),
         Reader("catalog: export", content, how, check_export, 0.3),
         Reader(
