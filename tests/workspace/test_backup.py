@@ -145,6 +145,7 @@ def test_where_no_copy_can_be_written_the_stage_is_accepted_and_it_is_said(tmp_p
         "UPDATE decisions SET before = '{'",
         "UPDATE labels SET category = 99",
         "UPDATE settings SET value = 'x' WHERE key = 'revision'",
+        "UPDATE settings SET value = '9223372036854775807' WHERE key = 'revision'",
         "DELETE FROM stages",
         "ALTER TABLE photos RENAME COLUMN width TO widtg",
         "DROP INDEX live_names",

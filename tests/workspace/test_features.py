@@ -64,7 +64,12 @@ def test_features_are_kept_by_content_and_encoder(catalog, encoder):
 
 @pytest.mark.parametrize(
     "damage",
-    [lambda feature: b"\x00\x7c" + feature[2:], lambda feature: feature[:-2], lambda feature: bytes(len(feature))],
+    [
+        lambda feature: b"\x00\x7c" + feature[2:],
+        lambda feature: feature[:-2],
+        lambda feature: feature[:-1],
+        lambda feature: bytes(len(feature)),
+    ],
 )
 def test_a_damaged_feature_is_left_out_and_computed_again(catalog, damage):
     pattern, ids = PatternEncoder(), list(range(1, 27))

@@ -24,14 +24,18 @@ def write_features(db: sqlite3.Connection, encoder_key: str, content_hashes: Seq
 
 
 def read_features(db: sqlite3.Connection, encoder_key: str, photo_ids: Iterable[int]) -> dict[int, Features]:
-    """Features of those of the photos that have one, (d,) each."""
+    """Features of those of the photos that have one, (d,) each; half a number is none."""
     # CROSS JOIN keeps the order of the tables: SQLite's own choice walks the list of ids once for every feature.
     rows = db.execute(
         "SELECT p.id, f.feature FROM json_each(?) wanted CROSS JOIN photos p ON p.id = wanted.value "
         "CROSS JOIN features f ON f.encoder = ? AND f.content_hash = p.content_hash",
         (id_list(photo_ids), encoder_key),
     )
-    return {row["id"]: np.frombuffer(row["feature"], dtype="<f2").astype(np.float32) for row in rows}
+    return {
+        row["id"]: np.frombuffer(row["feature"], dtype="<f2").astype(np.float32)
+        for row in rows
+        if len(row["feature"]) % 2 == 0
+    }
 
 
 def find_damaged(features: Mapping[int, Features]) -> list[int]:

@@ -52,9 +52,11 @@ def content_fault(db: sqlite3.Connection, version: int, *, migrations: Sequence[
         lost = f"SELECT 1 FROM {table} WHERE {column} NOT IN (SELECT id FROM {home}) LIMIT 1"
         if db.execute(lost).fetchone():
             return f"{table}.{column} refers to rows that do not exist"
-    settings = {row["key"]: row["value"] for row in db.execute("SELECT key, value FROM settings")}
-    if not settings.get("revision", "").isdecimal() or not db.execute("SELECT 1 FROM stages").fetchone():
-        return "no revision, or no stage"
+    revision = db.execute("SELECT value FROM settings WHERE key = 'revision'").fetchone()
+    if revision is None or not re.fullmatch("[0-9]{1,15}", revision["value"]):
+        return "no revision"
+    if not db.execute("SELECT 1 FROM stages").fetchone():
+        return "no stage"
     return None
 
 
