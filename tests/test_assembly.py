@@ -5,9 +5,9 @@ from typing import get_args
 
 import pytest
 
-from igcd.assembly import COMPARED, build_stream
+from igcd.assembly import COMPARED, build_fabric, build_stream
 from igcd.cli.run import run_recipe
-from igcd.config import StreamConfig
+from igcd.config import StreamConfig, read_recipe
 from igcd.data.fieldguide.guide import FieldGuide, write
 from igcd.errors import IgcdError
 from igcd.method_sections import METHODS, AnyMethodSection, SnnDensitySection
@@ -58,6 +58,35 @@ def test_a_section_has_the_options_and_defaults_of_its_method(kind):
         told |= {name: given.default for name, given in inspect.signature(maker.__init__).parameters.items()}
     for name, value in section.options().items():
         assert told[name] == value, name
+
+
+@pytest.mark.parametrize(
+    ("overrides", "words"),
+    [
+        (["devices=100000"], r"devices must be at most \d+, the number of cores here, got 100000; lower it"),
+        (["accelerator=gpu"], "needs a GPU that this PyTorch can use, there is none; take auto or cpu"),
+    ],
+)
+def test_no_more_processes_than_cores_and_no_gpu_that_is_not_there(monkeypatch, overrides, words):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
+    monkeypatch.setattr("torch.backends.mps.is_available", lambda: False)
+    with pytest.raises(IgcdError, match=words):
+        build_fabric(read_recipe("demo", overrides))
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"n_images": 10**12}, "n_images must be at most 10,000,000"),
+        ({"size": 10**6}, "size must be at most 2,048"),
+        ({"n_species": "many"}, "n_species must be a whole number, got 'many'"),
+    ],
+)
+def test_a_guide_that_nobody_can_draw_is_refused(options, words):
+    cut = {"protocol": "mi"}
+    with pytest.raises(IgcdError, match=words):
+        build_stream(StreamConfig(source="fieldguide", options=options, by_category=cut), seed=0)
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -112,3 +112,49 @@ def test_options_that_do_not_go_together_are_said_in_one_sentence():
         read_recipe("cifar100-cpu", ["method.features=tuned", "method.frozen_support=means"])
     sentence = "frozen_support=means keeps means of the pretrained feature; take features=dual or frozen"
     assert str(refused.value) == f"recipe cifar100-cpu: method: {sentence}"
+
+
+@pytest.mark.parametrize(
+    ("overrides", "words"),
+    [
+        (["training.first_stage.learning_rate=.inf"], "training.first_stage.learning_rate: must be a finite number"),
+        (["training.first_stage.learning_rate=nan"], "training.first_stage.learning_rate: Input should be a finite"),
+        (["stream.by_category.old_presence=.nan"], "stream.by_category.old_presence: must be a finite number, got nan"),
+        (["stream.by_category.old_presence=nan"], "stream.by_category.old_presence: Input should be a finite number"),
+        (["stream.options={x: [.nan]}"], "stream.options.x: must be a finite number"),
+        (["max_broken=-.inf"], "max_broken: must be a finite number"),
+        ([f"seed={2**63}"], "seed: must be a number of at most 63 bits, got one of 64; lower it"),
+        (["seed=-1"], "seed: Input should be greater than or equal to 0"),
+        ([f"method.K={10**40}"], "method.K: must be a number of at most 63 bits"),
+        (["encoder.size=1000000000"], "encoder.size: Input should be less than or equal to 2048"),
+        (["encoder.n_views=1000000000000"], "encoder.n_views: Input should be less than or equal to 10000"),
+        (
+            ["training.first_stage.batch_size=1000000000000"],
+            "batch_size: Input should be less than or equal to 1000000",
+        ),
+        (["method={name: frost, n_drawn: 1000000000000}"], "method.n_drawn: Input should be less than or equal to"),
+        (["method={name: kmeans, n_starts: 1000000000000}"], "method.n_starts: Input should be less than or equal to"),
+        (["encoder.cache_gigabytes=1e+300"], "cache_gigabytes: Input should be less than"),
+        (['encoder.cache="a\\0b"'], "encoder.cache: must be a text without a NUL character"),
+        (["training=null"], "training: must be a section with keys of its own, got None"),
+        (["training=null", "method={variant: as_released}"], "training: must be a section with keys of its own"),
+        (["training=5", "method={variant: as_released}"], "training: must be a section with keys of its own, got 5"),
+        (["method=null"], "method: must be a section with keys of its own"),
+        (["method=x"], "method: must be a section with keys of its own"),
+        (["others.gm=x"], "others.gm: must be a section with keys of its own, got 'x'"),
+        (["others.gm=x", "method.name=gm"], "others.gm must be a section with keys of its own, got 'x'"),
+        (["others.gm=null", "method.name=gm"], "others.gm must be a section with keys of its own, got None"),
+        (["others=[1]"], r"others: must be a section with keys of its own, got \[1\]"),
+        (["seed=!!timestamp x"], "seed: Input should be a valid integer"),
+        (["seed=!!int ''"], "seed: Input should be a valid integer"),
+    ],
+    ids=lambda given: " ".join(given)[:50] if isinstance(given, list) else "",
+)
+def test_an_impossible_value_gets_a_sentence(overrides, words):
+    with pytest.raises(IgcdError, match=words) as refused:
+        read_recipe("cifar100-cpu", overrides)
+    assert len(str(refused.value)) < 300
+
+
+def test_the_largest_seed_is_taken():
+    assert read_recipe("demo", [f"seed={2**63 - 1}"]).seed == 2**63 - 1

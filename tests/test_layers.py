@@ -10,6 +10,7 @@ SRC = Path(__file__).parents[1] / "src" / "igcd"
 ORDER = [
     "types",
     "errors",
+    "limits",
     "hidden",
     "records",
     "array_files",

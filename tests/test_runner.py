@@ -14,6 +14,7 @@ from PIL import Image
 from igcd.cli.build import build_by_category
 from igcd.cli.predict import predict
 from igcd.cli.run import run_recipe
+from igcd.data.parallel import n_cores
 from igcd.data.sources import load_source
 from igcd.errors import IgcdError
 from igcd.metrics.predictions import read_predictions
@@ -111,6 +112,10 @@ def test_a_killed_run_ends_with_the_same_predictions(recipe, tmp_path):
     assert (out / "predictions.csv").read_bytes() == (tmp_path / "whole" / "predictions.csv").read_bytes()
 
 
+needs_two_cores = pytest.mark.skipif(n_cores() < 2, reason="two processes learn on two cores")
+
+
+@needs_two_cores
 def test_two_processes_learn_together_and_one_writes(recipe, tmp_path, capsys):
     """Every batch is shared; what is written is written once, and a folder in use is refused in one sentence."""
     two = ["devices=2", "accelerator=cpu"]
@@ -127,6 +132,7 @@ def test_two_processes_learn_together_and_one_writes(recipe, tmp_path, capsys):
     assert "continue it with --resume" in said and "Traceback" not in said
 
 
+@needs_two_cores
 @pytest.mark.parametrize("method", ["frost", "gm"])
 def test_two_processes_learn_what_a_loss_leaves_out_in_part(recipe, tmp_path, method):
     """FRoST has a head outside of the forward pass, and Grow and Merge trains the head alone in the end."""

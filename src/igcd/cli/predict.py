@@ -29,7 +29,8 @@ def predict(folder: Path, paths: Sequence[Path], *, as_json: bool) -> None:
     names, images = _collect(paths)
     quarantine = Quarantine(limit=1.0)
     encoder = build_encoder(recipe.encoder, quarantine=quarantine)
-    method = method_maker(recipe, encoder, build_fabric(recipe))(None, lambda _report: None)
+    fabric = build_fabric(recipe.model_copy(update={"devices": 1}))  # however many processes learned
+    method = method_maker(recipe, encoder, fabric)(None, lambda _report: None)
     model.load_into(method)
     try:
         assignment = method.predict(images)

@@ -19,7 +19,7 @@ from igcd.assembly import (
     resize_with,
     stream_of,
 )
-from igcd.cli.allocation import keep_freed_memory
+from igcd.cli.allocation import keep_freed_memory, memory_in_a_sentence
 from igcd.cli.console import Waiting, plain
 from igcd.cli.console import console as make_console
 from igcd.cli.tensorboard import TensorBoardWriter
@@ -39,7 +39,11 @@ def run_recipe(
     name: str, overrides: Sequence[str], out: Path, *, resume: bool, as_json: bool, tensorboard: bool = False
 ) -> None:
     """Runs a recipe into a folder, or goes on with a run that was stopped."""
-    recipe = read_recipe(name, overrides)
+    with memory_in_a_sentence():
+        _run_recipe(read_recipe(name, overrides), out, resume, as_json, tensorboard)
+
+
+def _run_recipe(recipe: Recipe, out: Path, resume: bool, as_json: bool, tensorboard: bool) -> None:
     config = recipe.model_dump(mode="json")
     keep_freed_memory()
     fabric = build_fabric(recipe)  # first of all: with several devices it starts this very command once for each

@@ -5,7 +5,7 @@ For `igcd compare` the variants are methods. For `igcd ablate` they are the valu
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib import resources
@@ -16,8 +16,10 @@ from pydantic import Field, ValidationError
 
 from igcd.config import Recipe, parse_yaml, read_recipe, read_yaml_text
 from igcd.errors import IgcdError
+from igcd.limits import MAX_SEED
 from igcd.method_sections import METHODS, Section
 
+MAX_SEEDS = 1_000
 SAFE_NAME = re.compile(r"[^A-Za-z0-9._=+-]+")
 """What a folder's name may not hold here."""
 
@@ -221,11 +223,17 @@ def parse_seeds(text: str) -> list[int]:
     ([0, 1, 2], [0, 1, 2, 3, 4])
     """
     try:
-        return [seed for part in text.split(",") for seed in _seed_range(part)]
+        ranges = [_seed_range(part) for part in text.split(",")]
     except ValueError:
         raise IgcdError(f"--seeds is written like 0,1,2 or 0-4, got {text!r}") from None
+    if any(len(seeds) > MAX_SEEDS for seeds in ranges):
+        raise IgcdError(f"--seeds takes at most {MAX_SEEDS:,} of them, got {text!r}; each is a run for every row")
+    return [seed for seeds in ranges for seed in seeds]
 
 
-def _seed_range(text: str) -> Iterable[int]:
+def _seed_range(text: str) -> range:
     first, dash, last = text.partition("-")
-    return range(int(first), int(last) + 1) if dash else [int(text)]
+    seeds = range(int(first), int(last if dash else first) + 1)
+    if seeds and seeds[-1] > MAX_SEED:
+        raise IgcdError(f"a seed is a number of at most 63 bits, got {text!r}; lower it")
+    return seeds

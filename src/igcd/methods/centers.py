@@ -16,7 +16,7 @@ from igcd.methods.base import BaseMethod
 from igcd.methods.method import Context
 from igcd.methods.novel_count import CountNovel
 from igcd.methods.states import State
-from igcd.training import Optimization
+from igcd.training import Optimization, numbered_generator
 from igcd.types import Stage
 
 
@@ -65,7 +65,7 @@ class CenterMethod(BaseMethod):
             clamped.clusters,
             x,
             n_clusters=n_known + n_novel,
-            generator=torch.Generator().manual_seed((self._context.seed << 20) + stage.index),
+            generator=numbered_generator(self._context.seed, stage.index),
             n_starts=self._n_starts,
         )
         novel = torch.tensor(self._book.open(n_novel), dtype=torch.int64)

@@ -11,6 +11,7 @@ from igcd.functional.counting import CountMethod, count_by_density, estimate_cou
 from igcd.functional.granularity import Granularity, estimate_granularity
 from igcd.functional.grouping import distinct
 from igcd.functional.novelty import fit_projection
+from igcd.training import numbered_generator
 
 MIN_TELLING_IMAGES = 4
 """A category with fewer images does not tell how fine categories are: each half of them must have two."""
@@ -64,7 +65,7 @@ class EstimatedCount:
         tells = _has_several(clusters)
         if self.by == "density":
             return _count_peaks(known, clusters, unlabeled, tells)
-        generator = torch.Generator().manual_seed((self.seed << 20) + stage)
+        generator = numbered_generator(self.seed, stage)
         by: CountMethod = "silhouette" if not tells.any() else self.by
         found = estimate_count(by, known, clusters, unlabeled, generator=generator)
         return min(found.n_novel, len(unlabeled))

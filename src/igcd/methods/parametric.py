@@ -23,7 +23,7 @@ from igcd.methods.projector import Projector
 from igcd.methods.stage_views import LabeledViews, labeled_and_replayed
 from igcd.methods.states import State, part_of
 from igcd.methods.two_views import TwoViews, two_views
-from igcd.training import Batch, Optimization
+from igcd.training import Batch, Optimization, numbered_generator
 from igcd.types import Stage
 
 PrototypeStart = Literal["centers", "random"]
@@ -112,7 +112,7 @@ class ParametricMethod(BaseMethod):
 
     def _generator(self, stage: Stage, purpose: Literal["labeled", "novel"]) -> torch.Generator:
         number = 2 * stage.index + (purpose == "novel")
-        return torch.Generator().manual_seed((self._context.seed << 20) + number)
+        return numbered_generator(self._context.seed, number)
 
     # Training ------------------------------------------------------------------------------------------------------
 

@@ -42,7 +42,7 @@ N_FAMILIES = 3
 class StageRule(BaseModel):
     """Which observations a stage takes."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     years: tuple[int, int]  # first and last
     continents: tuple[str, ...]
@@ -81,7 +81,7 @@ PAPER_MEAN_IMAGES = 25_000
 class PlaceAndYearSpec(BaseModel):
     """Everything that decides who is in which stage, apart from the observations and the seed."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     protocol: Literal["igcd-l", "igcd-u"] = "igcd-l"
     stages: tuple[StageRule, ...] = Field(default=PAPER_STAGES, min_length=2)

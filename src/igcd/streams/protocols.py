@@ -34,7 +34,7 @@ NOTHING: IntArray = np.empty(0, dtype=np.int64)
 class StreamSpec(BaseModel):
     """Everything that decides who is in which stage, apart from the images and the seed. Unset values have a rule."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     protocol: Protocol
     categories_per_stage: tuple[int, ...] | None = None

@@ -26,6 +26,8 @@ MIN_SPECIES = 10
 """With fewer, some wave of the survey would meet no new species or no known one."""
 MIN_IMAGES_PER_SPECIES = 4
 MIN_SIZE = 16
+MOST = {"n_species": 10_000, "n_images": 10_000_000, "n_test_per_species": 10_000, "size": 2048}
+"""What one machine draws in days and holds in memory."""
 _FIRST_NAMES = (
     "Ada Bruno Chiara Dmitri Elin Farid Greta Hugo Ines Jomo Kaia Leif Mina Noor Otto Pia Quim Rosa Sven Tala"
 )
@@ -50,6 +52,11 @@ class FieldGuide:
     size: int = 96  # pixels
 
     def __post_init__(self) -> None:
+        for name, most in MOST.items():
+            if not isinstance(getattr(self, name), int):
+                raise IgcdError(f"{name} must be a whole number, got {getattr(self, name)!r}; correct it")
+            if getattr(self, name) > most:
+                raise IgcdError(f"{name} must be at most {most:,}, got {getattr(self, name):,}; lower it")
         if self.n_species < MIN_SPECIES:
             raise IgcdError(f"n_species must be at least {MIN_SPECIES}, got {self.n_species}; raise it")
         if self.n_images < MIN_IMAGES_PER_SPECIES * self.n_species:
