@@ -14,6 +14,7 @@ from igcd.errors import IgcdError
 from igcd.records import write_bytes
 
 CHECKSUM = "checksum"
+RUN_AGAIN = "run again into another folder"
 
 
 def write_tensors(path: Path, tensors: Mapping[str, Tensor], text: Mapping[str, str]) -> None:
@@ -22,21 +23,29 @@ def write_tensors(path: Path, tensors: Mapping[str, Tensor], text: Mapping[str, 
     write_bytes(path, save(whole, dict(text) | {CHECKSUM: _checksum(whole, text)}))
 
 
-def read_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """Reads what `write_tensors` wrote, and nothing that has changed since."""
+def read_tensors(path: Path, *, remedy: str = RUN_AGAIN) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """Reads what `write_tensors` wrote, and nothing that has changed since; `remedy` is what to do otherwise."""
     try:
         with safe_open(path, framework="pt") as file:
             text = dict(file.metadata() or {})
         tensors = load_file(path)
     except FileNotFoundError:
-        raise IgcdError(f"{path} is missing; is {path.parent} the model of `igcd run`?") from None
+        raise IgcdError(f"{path} is missing; check that this is the right folder, or {remedy}") from None
     except Exception as error:  # besides its own errors, safetensors lets those of torch and of the mapping through
-        raise IgcdError(f"{path} cannot be read ({error}); run again into another folder") from None
+        raise IgcdError(f"{path} cannot be read ({error}); {remedy}") from None
     if text.pop(CHECKSUM, None) != _checksum(tensors, text):
-        raise IgcdError(
-            f"{path} is damaged, or an older igcd wrote it: its checksum does not fit; run again into another folder"
-        )
+        raise IgcdError(f"{path} is damaged, or an older igcd wrote it: its checksum does not fit; {remedy}")
     return tensors, text
+
+
+def require_finite(tensors: Mapping[str, Tensor], path: Path) -> None:
+    """Refuses numbers that are not finite, with which no image has a probability."""
+    for name, tensor in tensors.items():
+        if not tensor.isfinite().all():
+            raise IgcdError(
+                f"{path} holds numbers that are not finite (in {name}): its training diverged; train again with a "
+                "lower learning rate"
+            )
 
 
 def _checksum(tensors: Mapping[str, Tensor], text: Mapping[str, str]) -> str:

@@ -14,7 +14,7 @@ from igcd.encoders.trunk_cache import TrunkCache
 from igcd.encoders.views import Transform
 from igcd.errors import IgcdError
 from igcd.methods.snn_density import SnnDensity
-from igcd.tensor_files import read_tensors
+from igcd.tensor_files import read_tensors, write_tensors
 from igcd.training import Optimization
 from igcd.workspace import decisions, queries
 from igcd.workspace.accept import accept_stage
@@ -207,3 +207,24 @@ def test_predicting_nothing(tmp_path):
         outside_photos([tmp_path / "empty"])
     with pytest.raises(IgcdError, match="does not exist"):
         outside_photos([tmp_path / "nowhere"])
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda tensors: tensors.clear(), "does not hold what this version of igcd writes"),
+        (lambda tensors: next(iter(tensors.values())).fill_(torch.nan), "not finite"),
+    ],
+)
+def test_a_damaged_tail_is_one_sentence(encoder, tmp_path, change, words):
+    path = tmp_path / "adapted.safetensors"
+    tensors = {f"model.tail.{name}": part.clone() for name, part in encoder.backbone.new_tail().state_dict().items()}
+    write_tensors(path, tensors, {})
+    open_tail(encoder, path)
+    change(tensors)
+    write_tensors(path, tensors, {})
+    with pytest.raises(IgcdError, match=f"adapted.*{words}"):
+        open_tail(encoder, path)
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(IgcdError, match=r"adapted.*; restore it from a backup"):
+        open_tail(encoder, path)

@@ -16,6 +16,7 @@ from igcd.errors import IgcdError
 from igcd.methods.stored import read_model
 from igcd.records import read_json
 from igcd.report.run_records import StageRecord, read_record
+from igcd.tensor_files import require_finite
 from igcd.types import UNLABELED
 
 
@@ -23,7 +24,7 @@ def predict(folder: Path, paths: Sequence[Path], *, as_json: bool) -> None:
     """Prints category, probability and whether it is novel for image files, and for all image files of folders."""
     recipe = parse_recipe(read_json(folder / "config.json"), str(folder / "config.json"))
     model = read_model(folder / "model" / "model.safetensors")
-    model.require_finite()
+    require_finite(model.tensors, model.path)
     last_stage = read_record(folder / "stages" / f"stage-{model.n_stages - 1}.json", StageRecord)
 
     names, images = _collect(paths)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from torch import Tensor
 
-from igcd.errors import IgcdError
 from igcd.methods.method import Method
 from igcd.records import named_in_errors
 from igcd.tensor_files import read_tensors
@@ -25,15 +24,6 @@ class StoredModel:
         """Gives its state to a method that was made by the same recipe."""
         with named_in_errors(self.path):
             method.load_state_dict(self.tensors, self.text)
-
-    def require_finite(self) -> None:
-        """Refuses numbers that are not finite, with which no image has a probability."""
-        for name, tensor in self.tensors.items():
-            if not tensor.isfinite().all():
-                raise IgcdError(
-                    f"{self.path} holds numbers that are not finite (in {name}): its training diverged; run again "
-                    "with a lower learning rate"
-                )
 
 
 def read_model(path: Path) -> StoredModel:

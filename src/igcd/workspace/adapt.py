@@ -23,7 +23,7 @@ from igcd.training import EpochReport, Optimization
 from igcd.types import UNLABELED, Stage
 from igcd.workspace.catalog import Catalog
 from igcd.workspace.evidence import gather_evidence, n_fresh_labels
-from igcd.workspace.features import AdaptedEncoder, FrozenEncoder, PhotoEncoder, open_tail
+from igcd.workspace.features import RESTORE, AdaptedEncoder, FrozenEncoder, PhotoEncoder, open_tail
 from igcd.workspace.photo_files import PhotoFiles, photo_files
 
 FIRST_STAGE = Optimization(n_epochs=15)
@@ -60,7 +60,7 @@ def adapt_tail(
     is_labeled = (evidence.labels != UNLABELED) & has_file
     if len(set(evidence.labels[is_labeled].tolist())) < 2:
         raise IgcdError("adapting needs labeled photos of two categories at least; label some, or leave out --adapt")
-    former_tensors, former_text = ({}, {}) if former is None else read_tensors(former)
+    former_tensors, former_text = ({}, {}) if former is None else read_tensors(former, remedy=RESTORE)
     category_ids = sorted(set(evidence.labels[is_labeled].tolist()))
     number_of = {category: number for number, category in enumerate(category_ids)}
     index = int(former_text.get(N_STAGES, "0"))

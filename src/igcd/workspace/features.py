@@ -24,13 +24,16 @@ from igcd.encoders.encoder import Encoder
 from igcd.encoders.trunk_cache import Progress as ViewsProgress
 from igcd.encoders.views import plain_views, to_tensor
 from igcd.records import named_in_errors
-from igcd.tensor_files import read_tensors
+from igcd.tensor_files import read_tensors, require_finite
 from igcd.types import Images, Pixels
 from igcd.workspace.catalog import Catalog, id_list
 from igcd.workspace.feature_store import Features, find_damaged, read_features, write_features
 from igcd.workspace.near_duplicates import picture_hash
 from igcd.workspace.photo_files import PhotoFiles, photo_files
 from igcd.workspace.queries import setting
+
+RESTORE = "restore it from a backup of the workspace"
+"""What to do about an adapted tail that is damaged: photos that were embedded with it can be compared with no other."""
 
 Progress = Callable[[int, int], None]
 
@@ -200,7 +203,8 @@ def _as_features(features: Tensor) -> Features:
 
 def open_tail(encoder: Encoder, path: Path) -> nn.Module:
     """The tail that an adaptation left behind in a file."""
-    tensors, _ = read_tensors(path)
+    tensors, _ = read_tensors(path, remedy=RESTORE)
+    require_finite(tensors, path)
     tail = encoder.backbone.new_tail()
     prefix = "model.tail."
     with named_in_errors(path):
