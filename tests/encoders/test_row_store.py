@@ -90,6 +90,15 @@ def test_a_flipped_bit_anywhere_in_a_header_is_seen(tmp_path, name):
         assert not again.find(keys).is_missing.any()
 
 
+def test_a_shard_that_claims_to_have_no_keys_is_removed(tmp_path):
+    keys, rows = row_keys(["a", "b"], ["plain"])[:, 0], np.ones((2, 3), np.float16)
+    DiskStore(Library(tmp_path, 10**9), "net").add(keys, rows)
+    (shard,) = (tmp_path / "net").glob("shard-*")
+    np.save(shard / "keys.npy", keys[:0])
+    store = DiskStore(Library(tmp_path, 10**9), "net")
+    assert store.find(keys).is_missing.all() and not shard.exists()
+
+
 def test_a_folder_that_may_not_be_written_to_is_one_sentence(tmp_path, monkeypatch):
     (store,) = stores(tmp_path, 1)
 

@@ -369,7 +369,8 @@ def _read_keys(path: Path) -> Keys | None:
         is_whole = path.stat().st_size == getattr(keys, "offset", 0) + keys.nbytes
     except (OSError, DamagedArrayError):
         return None
-    return np.array(keys) if is_whole and keys.dtype == KEY_TYPE and keys.ndim == 1 else None
+    is_ours = keys.dtype == KEY_TYPE and keys.ndim == 1 and len(keys) > 0  # a shard without rows is never written
+    return np.array(keys) if is_whole and is_ours else None
 
 
 def _read_rows(shard: Path) -> Rows:
