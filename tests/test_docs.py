@@ -2,11 +2,11 @@
 
 import re
 from pathlib import Path
-from typing import get_args
 
 import pytest
 
-from igcd.method_sections import METHODS, AnyMethodSection, MethodSection
+from igcd.method_registry import METHODS
+from igcd.method_sections import MethodSection
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -25,19 +25,14 @@ def test_links_lead_somewhere(page):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-SECTIONS: dict[str, type[MethodSection]] = {
-    section.model_fields["name"].default: section for section in get_args(get_args(AnyMethodSection)[0])
-}
-
-
 @pytest.mark.parametrize("method", METHODS)
 def test_each_method_has_a_page_with_its_options(method):
-    section = SECTIONS[method]
-    page = (ROOT / f"docs/methods/{method}.md").read_text(encoding="utf-8")
+    section = METHODS[method].section
+    page = (ROOT / METHODS[method].page).read_text(encoding="utf-8")
     for parent in section.__mro__[1:]:
         if issubclass(parent, MethodSection) and parent is not MethodSection:
             name = parent.model_fields["name"].default
             assert f"]({name}.md)" in page, f"{method}.md does not link to {name}.md, whose options it has, too"
-            page += (ROOT / f"docs/methods/{name}.md").read_text(encoding="utf-8")
+            page += (ROOT / METHODS[name].page).read_text(encoding="utf-8")
     options = set(section.model_fields) - set(MethodSection.model_fields)
     assert not {option for option in options if not re.search(rf"`{option}\b", page)}

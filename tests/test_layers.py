@@ -28,6 +28,7 @@ ORDER += [
     "metrics",
     "report",
     "method_sections",
+    "method_registry",
     "config",
     "assembly",
     "run_folder",

@@ -12,7 +12,7 @@ from igcd.cli.build import build_by_category
 from igcd.cli.run import run_recipe
 from igcd.data.images import FileImages
 from igcd.hidden import hidden_call
-from igcd.method_sections import METHODS
+from igcd.method_registry import METHODS
 from igcd.run_folder import secret_of
 from igcd.streams.split import read_split
 from igcd.streams.veil import VeiledImages

@@ -1,9 +1,8 @@
 """From a recipe, which is data, to the objects of a run."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
 
 import torch
 from lightning_fabric import Fabric
@@ -23,20 +22,10 @@ from igcd.encoders.trunk_cache import Progress, TrunkCache
 from igcd.encoders.views import RECIPES, Transform
 from igcd.errors import IgcdError
 from igcd.hidden import hidden_call
-from igcd.method_sections import MethodSection, SnnDensitySection
-from igcd.methods.density_gaussian import DensityGaussian
-from igcd.methods.frost import Frost
-from igcd.methods.gcd import Gcd
-from igcd.methods.gm import GrowAndMerge
-from igcd.methods.happy import Happy
-from igcd.methods.kmeans import KMeans
+from igcd.method_registry import METHODS
+from igcd.method_sections import MethodSection
 from igcd.methods.method import Context, Method
 from igcd.methods.novel_count import CountNovel, EstimatedCount, GivenCounts
-from igcd.methods.orca import Orca
-from igcd.methods.simgcd import SimGcd
-from igcd.methods.simgcd_icarl import SimGcdIcarl
-from igcd.methods.snn_density import DensitySelection, Objective, SnnDensity
-from igcd.methods.supervised import Supervised
 from igcd.streams.build import split_by_category
 from igcd.streams.inat_igcd import (
     PlaceAndYearSpec,
@@ -236,54 +225,10 @@ def make_method(
     count_novel: CountNovel,
 ) -> Method:
     """The method of a section."""
-    if isinstance(section, SnnDensitySection):
-        return _snn_density(section, context, first_stage, later_stages)
-    make = COMPARED[section.name]
-    return make(
-        context,
-        first_stage=first_stage,
-        later_stages=later_stages,
-        count_novel=count_novel,
-        **section.options(),
+    method: Method = METHODS[section.name].load()(
+        context, first_stage=first_stage, later_stages=later_stages, count_novel=count_novel, **section.options()
     )
-
-
-COMPARED: dict[str, Callable[..., Method]] = {
-    "simgcd": SimGcd,
-    "simgcd_icarl": SimGcdIcarl,
-    "supervised": Supervised,
-    "frost": Frost,
-    "gm": GrowAndMerge,
-    "gcd": Gcd,
-    "orca": Orca,
-    "happy": Happy,
-    "density_gaussian": DensityGaussian,
-    "kmeans": KMeans,
-}
-"""The methods the paper's is compared with. Each takes its context, how to train, a count, and its options."""
-
-
-def _snn_density(
-    section: SnnDensitySection, context: Context, first_stage: Optimization, later_stages: Optimization
-) -> SnnDensity:
-    options = section.options()
-    del options["variant"]  # it chose the defaults of the others
-    return SnnDensity(
-        context,
-        first_stage=first_stage,
-        later_stages=later_stages,
-        objective=_take(options, Objective),
-        selection=_take(options, DensitySelection),
-        **options,
-    )
-
-
-T = TypeVar("T", Objective, DensitySelection)
-
-
-def _take(options: dict[str, Any], kind: type[T]) -> T:
-    """Makes an object of those options that are its fields, and takes them out."""
-    return kind(**{field.name: options.pop(field.name) for field in fields(kind)})
+    return method
 
 
 def _optimization(config: OptimizationConfig) -> Optimization:
@@ -298,7 +243,7 @@ def _optimization(config: OptimizationConfig) -> Optimization:
 
 def stream_of(recipe: Recipe, built: BuiltStream) -> Stream:
     """The stream as the method of a recipe may see it: all of it, told, for the upper bound."""
-    return RevealedStream(built.stream) if recipe.method.name == "supervised" else built.stream
+    return RevealedStream(built.stream) if METHODS[recipe.method.name].sees_all_labels else built.stream
 
 
 def count_novel_categories(split: Split) -> list[int]:

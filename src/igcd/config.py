@@ -9,14 +9,15 @@ import math
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import yaml
 from pydantic import Field, ValidationError, model_validator
 
 from igcd.errors import IgcdError
 from igcd.limits import MAX_SEED
-from igcd.method_sections import METHODS, TRAINED_AS_RELEASED, AnyMethodSection, Section, SnnDensitySection
+from igcd.method_registry import METHODS, AnyMethodSection
+from igcd.method_sections import Section, SnnDensitySection
 from igcd.streams.inat_igcd import PlaceAndYearSpec
 from igcd.streams.protocols import StreamSpec
 
@@ -106,16 +107,6 @@ class Recipe(Section):
     accelerator: Literal["auto", "cpu", "gpu"] = "auto"
     devices: int = Field(default=1, ge=1)
     """Processes that learn together, one per GPU or core at most."""
-
-    @model_validator(mode="before")
-    @classmethod
-    def _train_as_released(cls, values: Any) -> Any:  # noqa: ANN401 - whatever the recipe holds
-        method = values.get("method") if isinstance(values, dict) else None
-        if isinstance(method, dict) and method.get("variant") == "as_released":
-            stages = {"first_stage": TRAINED_AS_RELEASED, "later_stages": TRAINED_AS_RELEASED}
-            given = values.get("training", {})
-            return values | {"training": stages | given} if isinstance(given, dict) else values
-        return values
 
     @model_validator(mode="before")
     @classmethod
@@ -236,8 +227,7 @@ def _known_keys(path: Sequence[str]) -> list[str]:
     section: Any = Recipe
     for part in path:
         if section is Recipe and part == "method":
-            kinds = get_args(get_args(AnyMethodSection)[0])
-            section = next(kind for kind in kinds if kind.model_fields["name"].default == path[1])
+            section = METHODS[path[1]].section
             break
         annotation = section.model_fields[part].annotation
         section = next(kind for kind in getattr(annotation, "__args__", (annotation,)) if hasattr(kind, "model_fields"))

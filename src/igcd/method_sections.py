@@ -30,55 +30,27 @@ class MethodSection(Section):
         return {name: getattr(self, name) for name in type(self).model_fields if name != "name"}
 
 
-AS_RELEASED: dict[str, Any] = {
-    "tau_u": 1.0,
-    "tau_c": 0.07,
-    "T": 1.0,
-    "graph": "joint",
-    "known": "none",
-    "n_support": 3,
-    "support_selection": "random",
-}
-"""What the authors' released code does differently, but for its faults: no redundant peaks are removed, every unlabeled
-peak opens a category, three support images drawn at random. Its training differs, too: TRAINED_AS_RELEASED."""
-
-TRAINED_AS_RELEASED: dict[str, Any] = {"epochs": 200, "learning_rate": 0.03, "weight_decay": 5e-5, "batch_size": 512}
-
-
 class SnnDensitySection(MethodSection):
     """The paper's method, with the paper's numbers where it gives them. docs/methods/snn_density.md."""
 
     name: Literal["snn_density"] = "snn_density"
-    variant: Literal["paper", "as_released"] = "paper"
-    """as_released: defaults as in the authors' code; what is set here still counts."""
     features: Literal["tuned", "frozen", "dual"] = "tuned"
-    lambda_rep: float = Field(default=0.35, ge=0, le=1)
-    lambda_cls: float = Field(default=0.35, ge=0, le=1)
+    labeled_weight: float = Field(default=0.35, ge=0, le=1)
     epsilon: float = Field(default=2.0, ge=0)
     tau: float = Field(default=0.1, gt=0)
     tau_u: float = Field(default=0.07, gt=0)
     tau_c: float = Field(default=0.1, gt=0)
-    target_tau_start: float = Field(default=0.07, gt=0)
-    target_tau_end: float = Field(default=0.04, gt=0)
-    n_warmup_epochs: int = Field(default=30, ge=0)
-    contrast: Literal["views", "printed"] = "views"
     K: Annotated[int, Field(ge=1)] | Literal["auto"] = 10
     K_d: int = Field(default=20, ge=1)
     T: float = Field(default=0.6, gt=0, le=1)
     margin: float | Literal["auto"] = 0.03
-    n_closest: int = Field(default=5, ge=1)
-    graph: Literal["unlabeled", "joint"] = "unlabeled"
     known: Literal["rule", "none"] = "rule"
     n_support: int = Field(default=5, ge=1)
     n_replay: int = Field(default=3, ge=1)
     support_selection: Literal["density", "herding", "random"] = "density"
     replay_selection: Literal["density", "herding", "none"] = "density"
-    supervise_replay: bool = True
-    n_learned: int = Field(default=0, ge=0)
-    novel_support: Literal["peak", "claimed"] = "peak"
     frozen_support: Literal["images", "means"] = "images"
     frozen_weight: float = Field(default=0.5, gt=0, lt=1)
-    n_components: int = Field(default=128, ge=1)
 
     @property
     def budget(self) -> int:
@@ -90,13 +62,6 @@ class SnnDensitySection(MethodSection):
         if self.frozen_support == "means" and self.features == "tuned":
             raise ValueError("frozen_support=means keeps means of the pretrained feature; take features=dual or frozen")
         return self
-
-    @model_validator(mode="before")
-    @classmethod
-    def _defaults_of_variant(cls, values: Any) -> Any:  # noqa: ANN401 - whatever the recipe holds
-        if isinstance(values, dict) and values.get("variant") == "as_released":
-            return AS_RELEASED | values
-        return values
 
 
 class FrozenSnnSection(SnnDensitySection):
@@ -118,8 +83,6 @@ class SimGcdSection(MethodSection):
     target_tau_start: float = Field(default=0.07, gt=0)
     target_tau_end: float = Field(default=0.04, gt=0)
     n_warmup_epochs: int = Field(default=30, ge=0)
-    prototype_start: Literal["centers", "random"] = "centers"
-    """Where new prototypes start: at centers of images, or in random directions as in SimGCD's own code."""
 
 
 class SimGcdIcarlSection(SimGcdSection):
@@ -157,7 +120,6 @@ class FrostSection(MethodSection):
     pseudo_label_weight: float = Field(default=0.01, ge=0)
     distillation_weight: float = Field(default=10.0, ge=0)
     later_learning_rate: float = Field(default=0.01, gt=0)
-    prototype_start: Literal["centers", "random"] = "centers"
 
 
 class GmSection(MethodSection):
@@ -172,7 +134,6 @@ class GmSection(MethodSection):
     n_ranked: int = Field(default=5, ge=1)
     distillation_weight: float = Field(default=1.0, ge=0)
     momentum: float = Field(default=0.9, ge=0, lt=1)
-    prototype_start: Literal["centers", "random"] = "centers"
     features: Literal["tuned", "frozen", "dual"] = "tuned"
     frozen_weight: float = Field(default=0.5, gt=0, lt=1)
     n_components: int = Field(default=128, ge=1)
@@ -210,8 +171,6 @@ class OrcaSection(MethodSection):
     max_margin: float = Field(default=0.5, ge=0, le=1)
     entropy_weight: float = Field(default=1.0, ge=0)
     weight_decay: float = Field(default=5e-4, ge=0)
-    prototype_start: Literal["centers", "random"] = "centers"
-    """Where new prototypes start: at centers of images, or in random directions."""
 
 
 class HappySection(MethodSection):
@@ -228,7 +187,6 @@ class HappySection(MethodSection):
     distillation_weight: float = Field(default=1.0, ge=0)
     hardness_tau: float = Field(default=0.1, gt=0)
     later_learning_rate: float = Field(default=0.01, gt=0)
-    prototype_start: Literal["centers", "random"] = "centers"
 
 
 class DensityGaussianSection(MethodSection):
@@ -255,35 +213,3 @@ class KMeansSection(MethodSection):
 
     name: Literal["kmeans"] = "kmeans"
     n_starts: int = Field(default=10, ge=1, le=10_000)
-
-
-AnyMethodSection = Annotated[
-    SnnDensitySection
-    | FrozenSnnSection
-    | SimGcdSection
-    | SimGcdIcarlSection
-    | SupervisedSection
-    | FrostSection
-    | GmSection
-    | GcdSection
-    | OrcaSection
-    | HappySection
-    | DensityGaussianSection
-    | KMeansSection,
-    Field(discriminator="name"),
-]
-
-METHODS = {
-    "snn_density": "the paper's: soft nearest neighbors, density-selected support, replay",
-    "simgcd": "a parametric classifier that teaches itself across views, rerun at each stage",
-    "simgcd_icarl": "SimGCD with a herded memory and the nearest mean of exemplars",
-    "frost": "feature replay and distillation, new categories by rank statistics",
-    "gm": "Grow and Merge: a static and a dynamic branch",
-    "gcd": "contrastive fine-tuning, then semi-supervised k-means",
-    "orca": "an uncertainty-adaptive margin and pairs of nearest neighbors",
-    "happy": "grouped entropy and hardness-aware replay of features",
-    "density_gaussian": "one frozen encoder, a Gaussian per category, novel ones seeded by density peaks",
-    "frozen_snn": "a floor: the paper's classifier on the pretrained feature",
-    "kmeans": "a floor: semi-supervised k-means on the pretrained feature",
-    "supervised": "the upper bound: all data so far with true labels",
-}

@@ -16,7 +16,7 @@ from igcd.comparison.plan import (
 )
 from igcd.config import read_recipe, recipe_names
 from igcd.errors import IgcdError
-from igcd.method_sections import METHODS
+from igcd.method_registry import METHODS
 from igcd.report.paper import TABLES, published_figures
 
 
@@ -152,5 +152,5 @@ def test_variants_of_a_file(tmp_path):
         path.write_text(text)
         with pytest.raises(IgcdError, match=r"variants .*mine.yaml"):
             read_variants(str(path), "a-mi")
-    with pytest.raises(IgcdError, match="there are features, forgetting, parts, support, table-5"):
+    with pytest.raises(IgcdError, match="there are as-released, features, forgetting, parts, support, table-5"):
         read_variants("table-7", "a-mi")

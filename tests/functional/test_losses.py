@@ -19,8 +19,6 @@ from igcd.functional.losses import (
     unlabeled_loss,
 )
 
-CONTRASTS = ["views", "printed"]
-
 
 def views(n, *, seed=0, width=5, dtype=torch.float64):
     generator = torch.Generator().manual_seed(seed)
@@ -45,37 +43,31 @@ def slow_contrastive(anchors, others, is_positive, is_compared, tau):
     return total / len(anchors)
 
 
-def slow_self_supervised(z1, z2, tau, contrast):
+def slow_self_supervised(z1, z2, tau):
     n = len(z1)
-    if contrast == "printed":
-        return slow_contrastive(z1, z2, lambda i, q: i == q, lambda i, m: m != i, tau)
     both = torch.cat([z1, z2])
     return slow_contrastive(both, both, lambda i, q: i != q and i % n == q % n, lambda i, m: m != i, tau)
 
 
-def slow_supervised(z1, z2, categories, tau, contrast):
+def slow_supervised(z1, z2, categories, tau):
     c = categories.tolist()
-    if contrast == "printed":
-        return slow_contrastive(z1, z2, lambda i, q: i != q and c[i] == c[q], lambda i, m: m != i, tau)
     both, c = torch.cat([z1, z2]), c + c
     return slow_contrastive(both, both, lambda i, q: i != q and c[i] == c[q], lambda i, m: m != i, tau)
 
 
-@pytest.mark.parametrize("contrast", CONTRASTS)
 @pytest.mark.parametrize("n", [2, 3, 9])
-def test_self_supervised_equals_double_loop(n, contrast):
+def test_self_supervised_equals_double_loop(n):
     z1, z2 = views(n)
-    loss = self_supervised_contrastive(z1, z2, tau=0.2, contrast=contrast)
-    assert float(loss) == pytest.approx(slow_self_supervised(z1, z2, 0.2, contrast))
+    loss = self_supervised_contrastive(z1, z2, tau=0.2)
+    assert float(loss) == pytest.approx(slow_self_supervised(z1, z2, 0.2))
 
 
-@pytest.mark.parametrize("contrast", CONTRASTS)
 @pytest.mark.parametrize("categories", [[0, 0], [0, 1, 1, 0, 2, 1], [3, 3, 3, 3], [0, 1, 2, 3, 4]])
-def test_supervised_equals_double_loop(categories, contrast):
+def test_supervised_equals_double_loop(categories):
     categories = torch.tensor(categories)
     z1, z2 = views(len(categories))
-    loss = supervised_contrastive(z1, z2, categories, tau=0.2, contrast=contrast)
-    assert float(loss) == pytest.approx(slow_supervised(z1, z2, categories, 0.2, contrast))
+    loss = supervised_contrastive(z1, z2, categories, tau=0.2)
+    assert float(loss) == pytest.approx(slow_supervised(z1, z2, categories, 0.2))
 
 
 def test_self_supervised_is_supervised_with_every_image_its_own_category():
@@ -84,59 +76,47 @@ def test_self_supervised_is_supervised_with_every_image_its_own_category():
     torch.testing.assert_close(self_supervised_contrastive(z1, z2, tau=0.1), alone)
 
 
-@pytest.mark.parametrize("contrast", CONTRASTS)
-def test_two_views_alike_and_images_apart_have_almost_no_loss(contrast):
+def test_two_views_alike_and_images_apart_have_almost_no_loss():
     z = torch.eye(4)
-    good, bad = (self_supervised_contrastive(z, other, contrast=contrast) for other in (z, z.flip(0)))
+    good, bad = (self_supervised_contrastive(z, other) for other in (z, z.flip(0)))
     assert float(good) < 1e-3 < 10 < float(bad)
 
 
-@pytest.mark.parametrize("contrast", CONTRASTS)
 @given(seed=st.integers(0, 1000), n=st.integers(2, 8))
 @settings(max_examples=15, deadline=None)
-def test_contrastive_losses_do_not_know_the_order_nor_the_names(seed, n, contrast):
+def test_contrastive_losses_do_not_know_the_order_nor_the_names(seed, n):
     generator = torch.Generator().manual_seed(seed)
     z1, z2 = views(n, seed=seed)
     categories = torch.randint(3, (n,), generator=generator)
     order, names = torch.randperm(n, generator=generator), torch.randperm(3, generator=generator)
-    shuffled = supervised_contrastive(z1[order], z2[order], names[categories[order]], contrast=contrast)
-    torch.testing.assert_close(shuffled, supervised_contrastive(z1, z2, categories, contrast=contrast))
-    shuffled = self_supervised_contrastive(z1[order], z2[order], contrast=contrast)
-    torch.testing.assert_close(shuffled, self_supervised_contrastive(z1, z2, contrast=contrast))
+    shuffled = supervised_contrastive(z1[order], z2[order], names[categories[order]])
+    torch.testing.assert_close(shuffled, supervised_contrastive(z1, z2, categories))
+    shuffled = self_supervised_contrastive(z1[order], z2[order])
+    torch.testing.assert_close(shuffled, self_supervised_contrastive(z1, z2))
 
 
-@pytest.mark.parametrize("contrast", CONTRASTS)
 @pytest.mark.parametrize("tau", [1e-3, 0.07])
 @pytest.mark.parametrize("n", [0, 1, 2, 6])
-def test_contrastive_losses_and_gradients_are_finite_in_float32(n, tau, contrast):
+def test_contrastive_losses_and_gradients_are_finite_in_float32(n, tau):
     for z1, z2 in [views(n, dtype=torch.float32), (torch.ones(n, 4) / 2, torch.ones(n, 4) / 2)]:
         z1.requires_grad_()
         for loss in (
-            self_supervised_contrastive(z1, z2, tau=tau, contrast=contrast),
-            supervised_contrastive(z1, z2, torch.zeros(n, dtype=torch.int64), tau=tau, contrast=contrast),
-            supervised_contrastive(z1, z2, torch.arange(n), tau=tau, contrast=contrast),
+            self_supervised_contrastive(z1, z2, tau=tau),
+            supervised_contrastive(z1, z2, torch.zeros(n, dtype=torch.int64), tau=tau),
+            supervised_contrastive(z1, z2, torch.arange(n), tau=tau),
         ):
             (gradient,) = torch.autograd.grad(loss, z1)
             assert torch.isfinite(loss)
             assert torch.isfinite(gradient).all()
 
 
-@pytest.mark.parametrize("contrast", CONTRASTS)
-def test_float32_agrees_with_float64(contrast):
+def test_float32_agrees_with_float64():
     z1, z2 = views(20)
     categories = torch.arange(20) % 7
     for tau in (0.01, 0.1):
-        exact = supervised_contrastive(z1, z2, categories, tau=tau, contrast=contrast)
-        single = supervised_contrastive(z1.float(), z2.float(), categories, tau=tau, contrast=contrast)
+        exact = supervised_contrastive(z1, z2, categories, tau=tau)
+        single = supervised_contrastive(z1.float(), z2.float(), categories, tau=tau)
         torch.testing.assert_close(single.double(), exact, rtol=1e-5, atol=1e-4)
-
-
-def test_as_printed_images_alone_in_their_category_contribute_nothing():
-    z1, z2 = views(4)
-    z1.requires_grad_()
-    loss = supervised_contrastive(z1, z2, torch.arange(4), contrast="printed")
-    assert loss.item() == 0
-    assert torch.autograd.grad(loss, z1)[0].abs().max() == 0
 
 
 def test_labeled_loss_equals_loop():

@@ -74,14 +74,11 @@ def clusters_of(method):
     return set(method.clusters_of_categories().values()) | {found.cluster for found in method.discoveries()}
 
 
-@pytest.mark.parametrize(
-    ("protocol", "start"),
-    [("igcd-l", "centers"), ("igcd-u", "centers"), ("mi", "centers"), ("mi", "random"), ("static", "centers")],
-)
+@pytest.mark.parametrize("protocol", ["igcd-l", "igcd-u", "mi", "static"])
 @pytest.mark.parametrize("kind", METHODS)
-def test_every_protocol(make_method, stages, kind, protocol, start):
+def test_every_protocol(make_method, stages, kind, protocol):
     counts = (5,) if protocol == "static" else (0, 2, 2)
-    method = make_method(kind, counts=counts, prototype_start=start)
+    method = make_method(kind, counts=counts)
     before: dict[int, int] = {}
     for stage, truth in stages(protocol):
         method.learn(stage)

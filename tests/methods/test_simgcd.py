@@ -29,11 +29,10 @@ def clusters_of(method):
     return set(method.clusters_of_categories().values()) | {found.cluster for found in method.discoveries()}
 
 
-@pytest.mark.parametrize("start", ["centers", "random"])
 @pytest.mark.parametrize("protocol", ["igcd-l", "igcd-u", "mi", "static"])
-def test_every_protocol(make_method, stages, protocol, start):
+def test_every_protocol(make_method, stages, protocol):
     counts = (5,) if protocol == "static" else (0, 2, 2)
-    method = make_method(SimGcd, counts=counts, prototype_start=start)
+    method = make_method(SimGcd, counts=counts)
     for stage, truth in stages(protocol):
         method.learn(stage)
         assignment = method.predict(truth.test_images)
@@ -94,10 +93,9 @@ def test_the_state_can_be_taken_up_again(make_method, stages):
     again.learn(last)  # a head that was loaded grows on
 
 
-@pytest.mark.parametrize("start", ["centers", "random"])
-def test_a_stage_that_was_stopped_ends_as_if_it_had_not_been(make_method, in_memory, stages, start):
+def test_a_stage_that_was_stopped_ends_as_if_it_had_not_been(make_method, in_memory, stages):
     [(stage, truth)] = stages("static")
-    options = {"counts": (5,), "n_epochs": 2, "prototype_start": start}
+    options = {"counts": (5,), "n_epochs": 2}
     checkpoint = in_memory()
     whole = make_method(SimGcd, checkpoint=checkpoint, **options)
     whole.learn(stage)

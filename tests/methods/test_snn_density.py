@@ -8,33 +8,30 @@ from torch.nn.functional import normalize
 
 from igcd.errors import IgcdError
 from igcd.methods.method import Context
-from igcd.methods.snn_density import DensitySelection, SnnDensity
+from igcd.methods.novel_count import GivenCounts
+from igcd.methods.snn_density import SnnDensity
 from igcd.training import Optimization
 from igcd.types import UNLABELED, Stage
 
 
 def make_method(encoder, seed=0, **options):
     brief = Optimization(1, learning_rate=0.05, batch_size=64)
-    options.setdefault("selection", DensitySelection(K=4, K_d=8))
-    fabric = Fabric(accelerator="cpu", devices=1)
-    return SnnDensity(Context(encoder, fabric, seed), first_stage=brief, later_stages=brief, **options)
+    context = Context(encoder, Fabric(accelerator="cpu", devices=1), seed)
+    training = {"first_stage": brief, "later_stages": brief, "count_novel": GivenCounts(())}
+    return SnnDensity(context, **training, **{"K": 4, "K_d": 8} | options)
 
 
 VARIANTS = {
     "tuned": {"features": "tuned"},
     "frozen": {"features": "frozen"},
     "dual": {"features": "dual"},
-    "means": {"features": "dual", "frozen_support": "means", "novel_support": "claimed"},
-    "auto": {"features": "dual", "selection": DensitySelection(K="auto", margin="auto")},
+    "means": {"features": "dual", "frozen_support": "means"},
+    "auto": {"features": "dual", "K": "auto", "margin": "auto"},
     "random support": {"support_selection": "random"},
-    "herded support": {"support_selection": "herding", "features": "dual", "novel_support": "claimed"},
+    "herded support": {"support_selection": "herding", "features": "dual"},
     "herding": {"replay_selection": "herding"},
     "no replay": {"replay_selection": "none"},
-    "replay without labels": {"supervise_replay": False},
-    "as released": {
-        "selection": DensitySelection(K=4, K_d=8, T=1.0, graph="joint", known="none"),
-        "n_support": 1,
-    },
+    "as released": {"T": 1.0, "known": "none", "n_support": 1},
 }
 
 
@@ -57,7 +54,7 @@ def test_every_variant_learns_and_keeps_its_budget(encoder, stages, variant):
 
 def test_kept_means_are_of_all_labeled_images_and_of_those_a_novel_category_claimed(encoder, stages):
     """Nothing trained: the classifier is then the nearest mean of all labeled images, whatever S holds."""
-    method = make_method(encoder, features="frozen", frozen_support="means", novel_support="claimed", n_support=1)
+    method = make_method(encoder, features="frozen", frozen_support="means", n_support=1)
     (first, first_truth), (second, _), *_ = stages("mi")
     method.learn(first)
     h, test = (
@@ -68,23 +65,25 @@ def test_kept_means_are_of_all_labeled_images_and_of_those_a_novel_category_clai
     clusters = method.clusters_of_categories()
     expected = [clusters[category] for category in cosines.argmax(dim=1).tolist()]
     assert method.predict(first_truth.test_images).cluster.tolist() == expected
-    labeled_means = method._means.of.means
+    labeled_means = method._support.means.of.means
     method.learn(second)
-    assert torch.equal(method._means.of.means[:4], labeled_means)  # no label came, so none of them moved
-    assert set(method._means.clusters.tolist()) == set(clusters.values()) | {d.cluster for d in method.discoveries()}
-    again = make_method(encoder, features="frozen", frozen_support="means", novel_support="claimed", n_support=1)
+    assert torch.equal(method._support.means.of.means[:4], labeled_means)  # no label came, so none of them moved
+    assert set(method._support.means.clusters.tolist()) == set(clusters.values()) | {
+        d.cluster for d in method.discoveries()
+    }
+    again = make_method(encoder, features="frozen", frozen_support="means", n_support=1)
     again.load_state_dict(*method.state_dict())
-    assert torch.equal(again._means.of.means, method._means.of.means)
+    assert torch.equal(again._support.means.of.means, method._support.means.of.means)
 
 
 def test_a_mean_of_many_images_outlives_one_of_few(encoder, stages):
     method = make_method(encoder, features="frozen", frozen_support="means")
     (first, _), *_ = stages("mi")
     method.learn(first)
-    before = method._means.of.means
+    before = method._support.means.of.means
     few = Stage(1, first.labeled.take(np.arange(4)), first.labels[:4], first.unlabeled, first.category_names)
     method.learn(few)
-    assert torch.equal(method._means.of.means[: len(before)], before)
+    assert torch.equal(method._support.means.of.means[: len(before)], before)
 
 
 @pytest.mark.parametrize("protocol", ["igcd-l", "mi", "static"])
@@ -110,7 +109,7 @@ def test_a_category_keeps_its_cluster(encoder, stages):
 def test_a_revealed_label_names_the_discovery_that_holds_its_images(encoder, stages):
     """The discovery is made of one digit; when that digit's label arrives, it has the id of the discovery."""
     (first, _), (second, truth), *_ = stages("igcd-l")
-    method = make_method(encoder, features="frozen", selection=DensitySelection(K=4, K_d=8, known="none"))
+    method = make_method(encoder, features="frozen", known="none")
     method.learn(first)
     method.learn(second)
     predicted = method.predict(second.unlabeled).cluster.numpy()
@@ -150,7 +149,7 @@ def test_a_herded_support_has_the_mean_of_its_category(encoder, stages):
     for way in ("herding", "density"):
         method = make_method(encoder, features="frozen", n_support=3, support_selection=way)
         method.learn(stage)
-        cluster_of, support = method.clusters_of_categories(), method._support
+        cluster_of, support = method.clusters_of_categories(), method._classifier
         h = method._space.compared(encoder.plain_views(stage.labeled))
         means = {c: normalize(h[stage.labels == c].mean(0), dim=0) for c in cluster_of}
         distances[way] = sum(

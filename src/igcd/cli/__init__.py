@@ -115,13 +115,13 @@ def ls(
 ) -> None:
     """List what there is: data, streams, methods, backbones and recipes."""
     from igcd.config import BACKBONES, recipe_headline, recipe_names
-    from igcd.method_sections import METHODS
+    from igcd.method_registry import METHODS
     from igcd.streams.protocols import PROTOCOLS
 
     lists: dict[str, dict[str, str]] = {
         "data": {source.name: source.description for source in SOURCES.values()},
         "streams": {str(name): meaning for name, meaning in PROTOCOLS.items()},
-        "methods": METHODS,
+        "methods": {name: entry.summary for name, entry in METHODS.items()},
         "backbones": BACKBONES,
         "recipes": {name: recipe_headline(name) for name in recipe_names()},
     }

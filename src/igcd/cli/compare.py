@@ -46,7 +46,7 @@ def compare(
     """
     from igcd.comparison.plan import method_variants
     from igcd.config import read_recipe
-    from igcd.method_sections import METHODS
+    from igcd.method_registry import METHODS
 
     names = list(METHODS) if methods == "all" else [name.strip() for name in methods.split(",") if name.strip()]
     variants = method_variants(names, read_recipe(recipe, overrides or []).paper)

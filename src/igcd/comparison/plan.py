@@ -17,7 +17,8 @@ from pydantic import Field, ValidationError
 from igcd.config import Recipe, parse_yaml, read_recipe, read_yaml_text
 from igcd.errors import IgcdError
 from igcd.limits import MAX_SEED
-from igcd.method_sections import METHODS, Section
+from igcd.method_registry import METHODS
+from igcd.method_sections import Section
 
 MAX_SEEDS = 1_000
 SAFE_NAME = re.compile(r"[^A-Za-z0-9._=+-]+")

@@ -4,48 +4,27 @@ Predictions come in as log probabilities (`soft_nearest_neighbor_log_probs`), ne
 mistaken for logits. Every loss of an empty batch is 0 and still has a gradient, which is 0.
 """
 
-from typing import Literal
-
 import torch
 from torch import Tensor
 
-Contrast = Literal["views", "printed"]
-"""Which embeddings an anchor is compared with, for the paper's sums leave it open.
 
-`views`: every other view in the batch, the anchor's own other view among them, and each view is an anchor. So SimCLR
-and supervised contrastive learning define the losses the paper cites.
-`printed`: the sums as they stand, n ≠ i: view one of image i against view two of the other images only. In the
-self-supervised loss the positive is then not in the denominator (whose index the paper leaves unbound).
-"""
-
-
-def self_supervised_contrastive(
-    z_anchor: Tensor, z_target: Tensor, *, tau: float = 0.07, contrast: Contrast = "views"
-) -> Tensor:
+def self_supervised_contrastive(z_anchor: Tensor, z_target: Tensor, *, tau: float = 0.07) -> Tensor:
     """L_SelfCon of the appendix: two views of an image attract, all else repels. (n, d), (n, d) -> ().
 
-    Projections are L2-normalised; row i of both is the same image.
+    Projections are L2-normalised; row i of both is the same image. As in SimCLR every view is an anchor, compared with
+    every other view in the batch; the paper leaves the index of the denominator unbound.
     """
     image = torch.arange(len(z_anchor), device=z_anchor.device)
-    if contrast == "printed":
-        logits = z_anchor @ z_target.T / tau
-        return _contrastive(logits, image[:, None] == image, image[:, None] != image)
     logits, not_self = _all_views(z_anchor, z_target, tau)
     image = image.repeat(2)
     return _contrastive(logits, (image[:, None] == image) & not_self, not_self)
 
 
-def supervised_contrastive(
-    z_anchor: Tensor, z_target: Tensor, categories: Tensor, *, tau: float = 0.1, contrast: Contrast = "views"
-) -> Tensor:
+def supervised_contrastive(z_anchor: Tensor, z_target: Tensor, categories: Tensor, *, tau: float = 0.1) -> Tensor:
     """L_SupCon of the appendix: images of one category attract. (n, d), (n, d), (n,) -> ().
 
     Projections are L2-normalised. An anchor without a positive contributes 0, and is counted in the mean.
     """
-    if contrast == "printed":
-        logits = z_anchor @ z_target.T / tau
-        others = ~torch.eye(len(categories), dtype=torch.bool, device=logits.device)
-        return _contrastive(logits, (categories[:, None] == categories) & others, others)
     logits, not_self = _all_views(z_anchor, z_target, tau)
     categories = categories.repeat(2)
     return _contrastive(logits, (categories[:, None] == categories) & not_self, not_self)

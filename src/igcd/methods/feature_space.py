@@ -34,7 +34,7 @@ class FeatureSpace:
         encoder: Encoder,
         tail: nn.Module,
         *,
-        n_components: int,
+        n_components: int = 128,
         frozen_weight: float,
         reduce_tuned: bool = False,
     ) -> None:

@@ -18,7 +18,6 @@ from igcd.methods.cosine_head import CosineHead, HeadedModel
 from igcd.methods.kept_statistics import StatisticsMethod
 from igcd.methods.method import Context
 from igcd.methods.novel_count import CountNovel
-from igcd.methods.parametric import PrototypeStart
 from igcd.methods.predecessor import Predecessor
 from igcd.methods.projector import Projector
 from igcd.methods.two_views import TwoViews, cross_entropy_of_labels, supervised_loss
@@ -55,7 +54,6 @@ class Frost(StatisticsMethod):
         pseudo_label_weight: float = 0.01,
         distillation_weight: float = 10.0,
         later_learning_rate: float = 0.01,
-        prototype_start: PrototypeStart = "centers",
     ) -> None:
         super().__init__(
             context,
@@ -64,7 +62,6 @@ class Frost(StatisticsMethod):
             later_stages=replace(later_stages, learning_rate=later_learning_rate),
             count_novel=count_novel,
             tau=tau,
-            prototype_start=prototype_start,
         )
         self._labeled_weight, self._tau_u, self._tau_c = labeled_weight, tau_u, tau_c
         self._n_ranked, self._n_drawn = n_ranked, n_drawn

@@ -21,12 +21,12 @@ from igcd.functional.losses import labeled_loss
 from igcd.functional.prototype_novelty import novelty_threshold, similarity_to_known
 from igcd.functional.rank_statistics import pair_cross_entropy, same_top_dimensions
 from igcd.functional.selection import select_per_category
-from igcd.methods.cosine_head import CosineHead, HeadedModel, random_prototypes
+from igcd.methods.cosine_head import CosineHead, HeadedModel
 from igcd.methods.feature_space import Features, FeatureSpace
 from igcd.methods.kept_images import ImageBuffer
 from igcd.methods.method import Context, Kept
 from igcd.methods.novel_count import CountNovel
-from igcd.methods.parametric import ParametricMethod, PrototypeStart
+from igcd.methods.parametric import ParametricMethod
 from igcd.methods.predecessor import Predecessor
 from igcd.methods.projector import Projector
 from igcd.methods.stage_views import LabeledViews, labeled_and_replayed
@@ -72,7 +72,6 @@ class GrowAndMerge(ParametricMethod):
         n_ranked: int = 5,
         distillation_weight: float = 1.0,
         momentum: float = 0.9,
-        prototype_start: PrototypeStart = "centers",
         features: Features = "tuned",
         frozen_weight: float = 0.5,
         n_components: int = 128,
@@ -83,7 +82,6 @@ class GrowAndMerge(ParametricMethod):
             later_stages=later_stages,
             count_novel=count_novel,
             tau=tau,
-            prototype_start=prototype_start,
         )
         self._labeled_weight, self._tau_u, self._tau_c = labeled_weight, tau_u, tau_c
         self._n_ranked = n_ranked
@@ -158,12 +156,8 @@ class GrowAndMerge(ParametricMethod):
         is_novel[similarity.argsort(stable=True)[:n_novel]] = True  # as many as there are novel categories at least
         if n_novel == 0:
             return torch.zeros_like(is_novel), []
-        generator = self._generator(stage, "novel")
-        if self._prototype_start == "random":
-            self._model.head.grow(random_prototypes(n_novel, self._n_features, generator))
-        else:
-            clusters = kmeans(x[is_novel], n_clusters=n_novel, generator=generator).clusters
-            self._model.head.grow(category_means(self._h(unlabeled)[is_novel], clusters, n_categories=n_novel))
+        clusters = kmeans(x[is_novel], n_clusters=n_novel, generator=self._generator(stage, "novel")).clusters
+        self._model.head.grow(category_means(self._h(unlabeled)[is_novel], clusters, n_categories=n_novel))
         return is_novel, self._book.open(n_novel)
 
     def _grow_loss(self, static: Predecessor, views: TwoViews, is_novel: Tensor, n_novel: int) -> Tensor:

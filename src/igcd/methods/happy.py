@@ -15,7 +15,6 @@ from igcd.functional.self_distillation import mutual_distillation
 from igcd.methods.kept_statistics import StatisticsMethod
 from igcd.methods.method import Context
 from igcd.methods.novel_count import CountNovel
-from igcd.methods.parametric import PrototypeStart
 from igcd.methods.predecessor import Predecessor
 from igcd.methods.two_views import TwoViews, supervised_loss
 from igcd.training import Batch, Optimization
@@ -42,7 +41,6 @@ class Happy(StatisticsMethod):
         distillation_weight: float = 1.0,
         hardness_tau: float = 0.1,
         later_learning_rate: float = 0.01,
-        prototype_start: PrototypeStart = "centers",
     ) -> None:
         super().__init__(
             context,
@@ -50,7 +48,6 @@ class Happy(StatisticsMethod):
             later_stages=replace(later_stages, learning_rate=later_learning_rate),
             count_novel=count_novel,
             tau=tau,
-            prototype_start=prototype_start,
         )
         self._labeled_weight, self._target_tau, self._tau_u, self._tau_c = labeled_weight, target_tau, tau_u, tau_c
         self._entropy_weight, self._replay_weight = entropy_weight, replay_weight

@@ -9,7 +9,7 @@ from igcd.functional.orca_margin import adaptive_margin, margin_cross_entropy, p
 from igcd.functional.self_distillation import mean_entropy_gap
 from igcd.methods.method import Context
 from igcd.methods.novel_count import CountNovel
-from igcd.methods.parametric import ParametricMethod, PrototypeStart
+from igcd.methods.parametric import ParametricMethod
 from igcd.methods.two_views import TwoViews
 from igcd.training import Batch, Optimization
 from igcd.types import Stage
@@ -29,7 +29,6 @@ class Orca(ParametricMethod):
         max_margin: float = 0.5,
         entropy_weight: float = 1.0,
         weight_decay: float = 5e-4,
-        prototype_start: PrototypeStart = "centers",
     ) -> None:
         super().__init__(
             context,
@@ -37,7 +36,6 @@ class Orca(ParametricMethod):
             later_stages=replace(later_stages, weight_decay=weight_decay, schedule="steps"),
             count_novel=count_novel,
             tau=1 / scale,
-            prototype_start=prototype_start,
         )
         self._scale, self._max_margin, self._entropy_weight = scale, max_margin, entropy_weight
         self._model.projector.requires_grad_(False)  # there is no contrastive loss to train it

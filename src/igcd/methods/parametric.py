@@ -26,13 +26,6 @@ from igcd.methods.two_views import TwoViews, two_views
 from igcd.training import Batch, Optimization, numbered_generator
 from igcd.types import Stage
 
-PrototypeStart = Literal["centers", "random"]
-"""Where a new prototype starts: at the center of some images, or in any direction.
-
-centers: of a labeled category, the mean of its features; of the novel ones, those k-means centers of the unlabeled
-images that are least like the clusters there are."""
-
-
 Loss = Callable[[TwoViews, Batch, int], Tensor]
 """(both views of a batch, the batch, the epoch) -> ()."""
 
@@ -51,10 +44,9 @@ class ParametricMethod(BaseMethod):
         later_stages: Optimization,
         count_novel: CountNovel,
         tau: float,
-        prototype_start: PrototypeStart = "centers",
     ) -> None:
         super().__init__(context, first_stage=first_stage, later_stages=later_stages)
-        self._count_novel, self._tau, self._prototype_start = count_novel, tau, prototype_start
+        self._count_novel, self._tau = count_novel, tau
         self._model = self._new_model()
 
     def _new_model(self) -> HeadedModel:
@@ -72,14 +64,13 @@ class ParametricMethod(BaseMethod):
         n_known = len(self._model.head)
         n_new = self._book.n_clusters - n_known
         if n_new:
+            # At the mean of its images; in any direction where none of them could be read.
             start = random_prototypes(n_new, self._n_features, self._generator(stage, "labeled"))
-            if self._prototype_start == "centers":
-                is_new = labeled.clusters >= n_known
-                h, rows = self._h(labeled.views)[is_new], labeled.clusters[is_new] - n_known
-                means = category_means(h, rows.to(h.device), n_categories=n_new)
-                is_empty = (means == 0).all(dim=1, keepdim=True)  # none of its images could be read
-                start = torch.where(is_empty, start.to(means), means)
-            self._model.head.grow(start)
+            is_new = labeled.clusters >= n_known
+            h, rows = self._h(labeled.views)[is_new], labeled.clusters[is_new] - n_known
+            means = category_means(h, rows.to(h.device), n_categories=n_new)
+            is_empty = (means == 0).all(dim=1, keepdim=True)
+            self._model.head.grow(torch.where(is_empty, start.to(means), means))
         return labeled
 
     def _labeled_views(self, stage: Stage) -> LabeledViews:
@@ -98,13 +89,10 @@ class ParametricMethod(BaseMethod):
         n_novel = min(n_novel, len(h))
         if n_novel == 0:
             return []
-        generator = self._generator(stage, "novel")
-        if self._prototype_start == "random":
-            head.grow(random_prototypes(n_novel, self._n_features, generator))
-        else:
-            n_centers = min(int(head.is_open.sum()) + n_novel, len(h))
-            centers = kmeans(h, n_clusters=n_centers, generator=generator).centers
-            head.grow(centers[least_similar(centers, self._prototypes[head.is_open], n_novel)])
+        # At those k-means centers of the unlabeled images that are least like the clusters there are.
+        n_centers = min(int(head.is_open.sum()) + n_novel, len(h))
+        centers = kmeans(h, n_clusters=n_centers, generator=self._generator(stage, "novel")).centers
+        head.grow(centers[least_similar(centers, self._prototypes[head.is_open], n_novel)])
         return self._book.open(n_novel)
 
     def _forget(self, clusters: Iterable[int]) -> None:

@@ -10,7 +10,7 @@ from igcd.functional import losses
 from igcd.functional.self_distillation import mean_entropy_gap, mutual_distillation
 from igcd.methods.method import Context
 from igcd.methods.novel_count import CountNovel
-from igcd.methods.parametric import ParametricMethod, PrototypeStart
+from igcd.methods.parametric import ParametricMethod
 from igcd.methods.two_views import TwoViews, contrastive_loss, cross_entropy_of_labels
 from igcd.training import Batch, Optimization
 from igcd.types import Stage
@@ -34,7 +34,6 @@ class SimGcd(ParametricMethod):
         target_tau_start: float = 0.07,
         target_tau_end: float = 0.04,
         n_warmup_epochs: int = 30,
-        prototype_start: PrototypeStart = "centers",
     ) -> None:
         super().__init__(
             context,
@@ -42,7 +41,6 @@ class SimGcd(ParametricMethod):
             later_stages=later_stages,
             count_novel=count_novel,
             tau=tau,
-            prototype_start=prototype_start,
         )
         self._labeled_weight, self._epsilon = labeled_weight, epsilon
         self._tau_u, self._tau_c = tau_u, tau_c

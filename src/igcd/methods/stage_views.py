@@ -21,6 +21,13 @@ class LabeledViews:
     clusters: Tensor  # (n,) of the usable images
     is_of_stage: Tensor  # (n,) whether labeled now, not replayed
 
+    def joined_by(self, encoder: Encoder, images: Images, clusters: Tensor) -> "LabeledViews":
+        """These and other images with their clusters, (m,), all as labeled now."""
+        usable = self.images.take(self.views.usable_idx)
+        return labeled_and_replayed(
+            encoder, Concatenation([usable, images]), torch.cat([self.clusters, clusters]), None
+        )
+
 
 def labeled_and_replayed(
     encoder: Encoder, labeled: Images, clusters: Tensor, replay: ImageBuffer | None

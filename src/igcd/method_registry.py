@@ -1,0 +1,93 @@
+"""All methods, once for recipes, commands and tests: the section of options, the class, a summary, the page."""
+
+from dataclasses import dataclass
+from functools import reduce
+from importlib import import_module
+from operator import or_
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from igcd.method_sections import (
+    DensityGaussianSection,
+    FrostSection,
+    FrozenSnnSection,
+    GcdSection,
+    GmSection,
+    HappySection,
+    KMeansSection,
+    MethodSection,
+    OrcaSection,
+    SimGcdIcarlSection,
+    SimGcdSection,
+    SnnDensitySection,
+    SupervisedSection,
+)
+
+
+@dataclass(frozen=True)
+class MethodEntry:
+    """A method by all that others know of it; its options have the defaults of its section."""
+
+    section: type[MethodSection]
+    class_path: str  # module and class below igcd.methods
+    summary: str
+    sees_all_labels: bool = False  # the upper bound
+
+    @property
+    def name(self) -> str:
+        """What a recipe calls it."""
+        return str(self.section.model_fields["name"].default)
+
+    @property
+    def page(self) -> str:
+        """Its documentation, from the root of the project."""
+        return f"docs/methods/{self.name}.md"
+
+    def load(self) -> Any:  # noqa: ANN401 - the class of a `Method`; each has its own options
+        """Its class, imported only when it is needed: listing methods shall not wait for torch."""
+        module, _, name = self.class_path.partition(".")
+        return getattr(import_module(f"igcd.methods.{module}"), name)
+
+
+_ENTRIES = (
+    MethodEntry(
+        SnnDensitySection,
+        "snn_density.SnnDensity",
+        "the paper's: soft nearest neighbors, density-selected support, replay",
+    ),
+    MethodEntry(
+        SimGcdSection, "simgcd.SimGcd", "a parametric classifier that teaches itself across views, rerun at each stage"
+    ),
+    MethodEntry(
+        SimGcdIcarlSection, "simgcd_icarl.SimGcdIcarl", "SimGCD with a herded memory and the nearest mean of exemplars"
+    ),
+    MethodEntry(FrostSection, "frost.Frost", "feature replay and distillation, new categories by rank statistics"),
+    MethodEntry(GmSection, "gm.GrowAndMerge", "Grow and Merge: a static and a dynamic branch"),
+    MethodEntry(GcdSection, "gcd.Gcd", "contrastive fine-tuning, then semi-supervised k-means"),
+    MethodEntry(OrcaSection, "orca.Orca", "an uncertainty-adaptive margin and pairs of nearest neighbors"),
+    MethodEntry(HappySection, "happy.Happy", "grouped entropy and hardness-aware replay of features"),
+    MethodEntry(
+        DensityGaussianSection,
+        "density_gaussian.DensityGaussian",
+        "one frozen encoder, a Gaussian per category, novel ones seeded by density peaks",
+    ),
+    MethodEntry(
+        FrozenSnnSection, "snn_density.SnnDensity", "a floor: the paper's classifier on the pretrained feature"
+    ),
+    MethodEntry(KMeansSection, "kmeans.KMeans", "a floor: semi-supervised k-means on the pretrained feature"),
+    MethodEntry(
+        SupervisedSection,
+        "supervised.Supervised",
+        "the upper bound: all data so far with true labels",
+        sees_all_labels=True,
+    ),
+)
+
+METHODS = {entry.name: entry for entry in _ENTRIES}
+"""By name, in the order of lists and tables."""
+
+if TYPE_CHECKING:
+    AnyMethodSection = MethodSection
+else:
+    AnyMethodSection = Annotated[reduce(or_, (entry.section for entry in _ENTRIES)), Field(discriminator="name")]
