@@ -253,6 +253,15 @@ def test_heic_with_the_extra(images, tmp_path):
         assert read.shape == (40, 60, 3) and read[:, :20].mean() > 150 > 60 > read[:, 40:].mean()
 
 
+def test_a_heic_photo_of_too_many_pixels_is_set_aside_before_it_is_decoded(images, tmp_path, monkeypatch):
+    pillow_heif = pytest.importorskip("pillow_heif")
+    pillow_heif.from_pillow(Image.new("RGB", (60, 40))).save(images / "huge.heic")
+    monkeypatch.setattr("igcd.workspace.photo_files.MAX_PIXELS", 60 * 40 - 1)
+    monkeypatch.setattr(pillow_heif.HeifFile, "to_pillow", lambda _: pytest.fail("it was decoded"))
+    report = init_workspace(tmp_path / "ws", images)
+    assert [reason for path, reason in report.broken.items() if "huge" in path] == ["claims more than 2,399 pixels"]
+
+
 def test_exif_orientation_turns_size_and_pixels(tmp_path):
     from igcd.workspace.photo_files import photo_pixels
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from igcd.data.images import FORMATS, BrokenImageError, FileImages, ImageSet
+from igcd.data.images import FORMATS, MAX_PIXELS, BrokenImageError, FileImages, ImageSet
 from igcd.errors import IgcdError
 from igcd.types import Pixels
 from igcd.workspace.catalog import Catalog, id_list
@@ -148,7 +148,11 @@ def _open_heic(path: Path) -> Any:  # noqa: ANN401 - pillow_heif may be absent
         import pillow_heif  # type: ignore[import-not-found, import-untyped, unused-ignore]
     except ModuleNotFoundError:
         raise BrokenImageError(NEEDS_HEIC) from None
-    return pillow_heif.open_heif(path, convert_hdr_to_8bit=True)
+    image = pillow_heif.open_heif(path, convert_hdr_to_8bit=True)
+    width, height = image.size
+    if width * height > MAX_PIXELS:  # Pillow refuses such images of other formats by itself
+        raise BrokenImageError(f"claims more than {MAX_PIXELS:,} pixels")
+    return image
 
 
 def _heic_pixels(path: Path) -> Pixels:
