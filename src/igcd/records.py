@@ -37,7 +37,7 @@ def sync(path: Path) -> None:
         os.fsync(handle)
     except OSError as error:
         if error.errno not in (errno.EINVAL, errno.ENOTSUP):  # a file system that cannot sync folders
-            raise
+            raise OSError(error.errno, error.strerror, str(path)) from None  # fsync itself knows no name
     finally:
         os.close(handle)
 

@@ -36,10 +36,10 @@ def main() -> int:
             sys.exit(f"{out} holds a torture with seed {tally.seed}; give --out another folder")
         wanted = dict(part.split("=") for part in given.counts.split(",") if part)
         for name in given.parts:
-            seconds = 60 * given.minutes * SHARES[name] / sum(SHARES[part] for part in given.parts)
+            until = time.monotonic() + 60 * given.minutes * SHARES[name] / sum(SHARES[part] for part in given.parts)
             count = int(wanted[name]) if name in wanted else None
             with PARTS[name](scratch / name, given.seed) as part:
-                torture(part, name, tally, seconds, count, out)
+                torture(part, name, tally, until, count, out)
         print(table(tally))
         print(f"seed {tally.seed}; {tally.n_faults:,} faults; counts in {out / 'torture.json'}")
         return 1 if tally.n_faults else 0
@@ -47,13 +47,13 @@ def main() -> int:
         shutil.rmtree(scratch, ignore_errors=True)
 
 
-def torture(part: Part, name: str, tally: Tally, seconds: float, count: int | None, out: Path) -> None:
-    """Runs a part until its time is over, or so many were tried."""
+def torture(part: Part, name: str, tally: Tally, until: float, count: int | None, out: Path) -> None:
+    """Runs a part until that moment, or until so many were tried."""
     started, written = time.monotonic(), 0.0
     seconds_before = tally.seconds.get(name, 0.0)
-    while time.monotonic() - started < seconds and (count is None or tally.total(name) < count):
+    while time.monotonic() < until and (count is None or tally.total(name) < count):
         first = tally.next_number.get(name, 0)
-        outcomes, tally.next_number[name] = part.batch(first, min(seconds - time.monotonic() + started, seconds))
+        outcomes, tally.next_number[name] = part.batch(first)
         for one in outcomes:
             if one.verdict.outcome == "fault":
                 tally.add_fault(name, one.case, one.number, one.verdict.words)

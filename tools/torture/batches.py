@@ -30,10 +30,16 @@ class Trial:
     verdict: Verdict
 
 
-def run_batch(first: int, n: int, trial: Callable[[int], Iterator[tuple[str, Verdict]]]) -> tuple[list[Trial], int]:
+def run_batch(
+    first: int,
+    n: int,
+    trial: Callable[[int], Iterator[tuple[str, Verdict]]],
+    *,
+    seconds: float = SECONDS_PER_TRIAL,
+) -> tuple[list[Trial], int]:
     """Runs trials `first` to `first + n - 1` in a child; the outcomes, and the number to go on with.
 
-    A trial that ends its process is a fault of its number, and the next batch begins behind it.
+    A trial may take so many seconds. One that ends its process is a fault, and the next batch begins behind it.
     """
     at = mmap.mmap(-1, 8)  # the number at work, seen by both
     at[:] = struct.pack("<q", first)
@@ -41,9 +47,9 @@ def run_batch(first: int, n: int, trial: Callable[[int], Iterator[tuple[str, Ver
     child = os.fork()
     if not child:
         os.close(reading)
-        _work(first, n, trial, at, writing)
+        _work(first, n, trial, at, writing, seconds)
     os.close(writing)
-    done, is_late = _outcomes(reading, child, at)
+    done, is_late = _outcomes(reading, child, at, seconds)
     _, status = os.waitpid(child, 0)
     number = struct.unpack("<q", at[:])[0]
     if status == 0:
@@ -55,7 +61,12 @@ def run_batch(first: int, n: int, trial: Callable[[int], Iterator[tuple[str, Ver
 
 
 def _work(
-    first: int, n: int, trial: Callable[[int], Iterator[tuple[str, Verdict]]], at: mmap.mmap, writing: int
+    first: int,
+    n: int,
+    trial: Callable[[int], Iterator[tuple[str, Verdict]]],
+    at: mmap.mmap,
+    writing: int,
+    seconds: float,
 ) -> NoReturn:
     """The child: tries one number after the other and writes a line for each outcome."""
     code = 1
@@ -65,7 +76,7 @@ def _work(
         with os.fdopen(writing, "w") as out:
             for number in range(first, first + n):
                 at[:] = struct.pack("<q", number)
-                signal.setitimer(signal.ITIMER_REAL, SECONDS_PER_TRIAL)
+                signal.setitimer(signal.ITIMER_REAL, seconds)
                 for case, verdict in trial(number):
                     out.write(json.dumps([number, case, verdict.outcome, verdict.words]) + "\n")
                 signal.setitimer(signal.ITIMER_REAL, 0)
@@ -77,7 +88,7 @@ def _work(
         os._exit(code)
 
 
-def _outcomes(reading: int, child: int, at: mmap.mmap) -> tuple[list[Trial], bool]:
+def _outcomes(reading: int, child: int, at: mmap.mmap, seconds: float) -> tuple[list[Trial], bool]:
     """What a child writes until it ends; one that stays at a number for too long is killed."""
     os.set_blocking(reading, False)
     text, number, since = b"", -1, time.monotonic()
@@ -93,7 +104,7 @@ def _outcomes(reading: int, child: int, at: mmap.mmap) -> tuple[list[Trial], boo
         now = struct.unpack("<q", at[:])[0]
         if now != number:
             number, since = now, time.monotonic()
-        elif time.monotonic() - since > 1.5 * SECONDS_PER_TRIAL and not is_late:
+        elif time.monotonic() - since > 1.5 * seconds and not is_late:
             is_late = True
             os.kill(child, signal.SIGKILL)
     os.close(reading)

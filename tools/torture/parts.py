@@ -14,6 +14,9 @@ from tools.torture.kills import KillTrials
 from tools.torture.load import LoadTrials
 from tools.torture.troubles import TroubleTrials
 
+SECONDS_PER_FOLDER = 600.0
+"""A folder of images goes through six commands; on a busy machine that takes its time."""
+
 
 class Part:
     """A part: trials by number, in batches; the same seed and number are the same trial."""
@@ -30,8 +33,8 @@ class Part:
     ) -> None:
         """Lets go of what the part holds."""
 
-    def batch(self, first: int, seconds: float) -> tuple[list[Trial], int]:
-        """Some trials from a number on, within about so many seconds, and the number that comes next."""
+    def batch(self, first: int) -> tuple[list[Trial], int]:
+        """Some trials from a number on, and the number that comes next."""
         raise NotImplementedError
 
     def replay(self, number: int) -> None:
@@ -46,7 +49,7 @@ class Inputs(Part):
         super().__init__(scratch, seed)
         self._trials = InputTrials(all_readers(scratch / "samples", with_models=with_models), scratch / "x", seed)
 
-    def batch(self, first: int, seconds: float) -> tuple[list[Trial], int]:  # noqa: ARG002, D102
+    def batch(self, first: int) -> tuple[list[Trial], int]:  # noqa: D102
         return run_batch(first, BATCH, self._trials)
 
     def replay(self, number: int) -> None:  # noqa: D102
@@ -63,8 +66,8 @@ class Images(Part):
         super().__init__(scratch, seed)
         self._trials = ImageTrials(scratch / "x", seed)
 
-    def batch(self, first: int, seconds: float) -> tuple[list[Trial], int]:  # noqa: ARG002, D102
-        return run_batch(first, 3, self._trials)
+    def batch(self, first: int) -> tuple[list[Trial], int]:  # noqa: D102
+        return run_batch(first, 3, self._trials, seconds=SECONDS_PER_FOLDER)
 
     def replay(self, number: int) -> None:  # noqa: D102
         for case, verdict in self._trials(number):
@@ -81,7 +84,7 @@ class Forked(Part):
         load_everything()
         self._trials = type(self).make(scratch, seed)
 
-    def batch(self, first: int, seconds: float) -> tuple[list[Trial], int]:  # noqa: ARG002, D102
+    def batch(self, first: int) -> tuple[list[Trial], int]:  # noqa: D102
         return [Trial(first, case, verdict) for case, verdict in self._trials(first)], first + 1
 
     def replay(self, number: int) -> None:  # noqa: D102
