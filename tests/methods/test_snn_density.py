@@ -95,6 +95,32 @@ def test_every_protocol(encoder, stages, protocol):
         assert set(method.clusters_of_categories()) == set(range(len(stage.category_names)))
 
 
+@pytest.mark.parametrize("options", [{"features": "frozen"}, {"features": "dual", "replay_selection": "herding"}])
+def test_replay_holds_other_images_than_support(encoder, stages, options):
+    """Five images in S and three others in R, of labeled categories and of discoveries that have as many."""
+    method = make_method(encoder, **options)
+    (first, _), (second, _), *_ = stages("mi")
+    method.learn(first)
+    assert method.kept().images == 4 * (5 + 3)
+    method.learn(second)
+    support, replay = method._support.entries, method._replay.entries
+    assert method.discoveries()
+    for found in method.discoveries():
+        claimed = (method.predict(second.unlabeled).cluster == found.cluster).sum()
+        shared = set(support.image_ids) & {
+            i for i, c in zip(replay.image_ids, replay.categories.tolist(), strict=True) if c == found.cluster
+        }
+        assert not shared or claimed < 8
+
+
+def test_a_category_of_few_images_is_replayed_all_the_same(encoder, stages):
+    (first, _), *_ = stages("mi")
+    few = np.concatenate([np.flatnonzero(first.labels == category)[:4] for category in range(4)])
+    method = make_method(encoder, features="frozen")
+    method.learn(Stage(0, first.labeled.take(few), first.labels[few], first.unlabeled, first.category_names))
+    assert method.kept().replay_images == 4 * 3 and method.kept().images == 4 * 4
+
+
 def test_a_category_keeps_its_cluster(encoder, stages):
     method = make_method(encoder, features="dual")
     before: dict[int, int] = {}

@@ -38,9 +38,9 @@ from igcd.types import IntArray, Stage
 
 Selection = Literal["density", "herding", "random"]
 """How the images of a category are chosen for S or R: around its peak, so that they have its mean, or any."""
+NO_IMAGES: IntArray = np.empty(0, dtype=np.int64)
 N_LEARNED = 10
-"""`dual`: images around a novel peak that are learned under its pseudo-label. Nothing in the losses keeps a novel
-category apart from the known ones but labels, and these images are surest to be one category."""
+"""`dual`: images around a novel peak, surest to be one category, that are learned under its pseudo-label."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +83,8 @@ class SnnDensity(BaseMethod):
         super().__init__(context, first_stage=first_stage, later_stages=later_stages)
         self._labeled_weight, self._epsilon = labeled_weight, epsilon
         self._tau, self._tau_u, self._tau_c = tau, tau_u, tau_c
-        self._max_iou, self._known, self._n_support = T, known, n_support
+        self._max_iou, self._known = T, known
+        self._n_support, self._n_kept = n_support, n_support + n_replay  # per category: in S, in S and R
         self._estimate = partial(estimate_granularity, K=K, K_d=K_d, margin=margin, max_iou=T)
         self._support_selection, self._replay_selection = support_selection, replay_selection
         self._generator = torch.Generator().manual_seed(context.seed)
@@ -178,18 +179,16 @@ class SnnDensity(BaseMethod):
         self._support_labeled(labeled)
         return self._find_novel(stage, labeled, unlabeled)
 
-    def _support_labeled(self, labeled: LabeledViews) -> None:
-        """S for the categories labeled now: each one's density peak and its nearest neighbors.
-
-        The others keep the images they have in S; the fewer ones in R would be a poorer choice.
-        """
-        idx, clusters = self._select(labeled, self._n_support, self._support_selection)
+    def _support_labeled(self, labeled: LabeledViews) -> tuple[IntArray, Tensor]:
+        """S for the categories labeled now, such as each one's peak and its nearest; others keep what they have."""
+        idx, clusters = self._select(labeled, self._n_support, self._support_selection, NO_IMAGES)
         self._support.remove(set(clusters.tolist()))
         self._support.add(labeled.images, idx, clusters, pseudo_labeled=False)
+        return idx, clusters
 
-    def _select(self, labeled: LabeledViews, n: int, way: Selection) -> tuple[IntArray, Tensor]:
-        """Up to n images of each category labeled now, best first: positions and clusters."""
-        rows = labeled.is_of_stage.nonzero()[:, 0]
+    def _select(self, labeled: LabeledViews, n: int, way: Selection, besides: IntArray) -> tuple[IntArray, Tensor]:
+        """Up to n images of each category labeled now, best first, besides others: positions and clusters."""
+        rows = (labeled.is_of_stage & torch.from_numpy(~np.isin(labeled.views.usable_idx, besides))).nonzero()[:, 0]
         h, clusters = self._space.compared(labeled.views)[rows], labeled.clusters[rows]
         chosen = select_per_category(h, clusters, n, select=self._select_by(way))
         return labeled.views.usable_idx[rows[chosen].numpy()], clusters[chosen]
@@ -205,13 +204,13 @@ class SnnDensity(BaseMethod):
         """Density peaks of the unlabeled images that no known category explains; each opens a cluster in S."""
         h = self._space.for_peaks(unlabeled)
         if len(h) < 3:
-            return _Novel(np.empty(0, dtype=np.int64), torch.empty(0, dtype=torch.int64), {})
+            return _Novel(NO_IMAGES, torch.empty(0, dtype=torch.int64), {})
         found = find_novel_peaks(
             h,
             *self._support.with_images_of(labeled),
             self._granularity,
             n_support=self._n_support,
-            n_members=max(self._n_support, N_LEARNED) if self._space.features == "dual" else self._n_support,
+            n_members=max(self._n_kept, N_LEARNED) if self._space.features == "dual" else self._n_kept,
             max_iou=self._max_iou,
             rule=self._known,
         )
@@ -224,16 +223,13 @@ class SnnDensity(BaseMethod):
         return novel
 
     def _choose_among_claimed(self, stage: Stage, unlabeled: TrunkViews, novel: _Novel) -> _Novel:
-        """S for each novel category chosen anew among the unlabeled images that the trained classifier gives to it.
-
-        They are chosen as those of a labeled category are. A category that claims no image keeps its peak.
-        """
+        """S for novel categories anew, among the images the trained classifier gives to them; with none, the peak."""
         compared = self._space.compared(unlabeled)
         claimed_by, _ = self._support.compared().predict(compared, tau=self._tau)
         rows = torch.isin(claimed_by, torch.tensor(sorted(novel.nearest_known), dtype=torch.int64)).nonzero()[:, 0]
         self._support.note_means(unlabeled, rows, claimed_by[rows])
         select = self._select_by("herding" if self._support_selection == "herding" else "density")
-        rows = rows[select_per_category(compared[rows], claimed_by[rows], self._n_support, select=select)]
+        rows = rows[select_per_category(compared[rows], claimed_by[rows], self._n_kept, select=select)]
         without = ~torch.isin(novel.clusters, claimed_by[rows])
         idx = np.concatenate([unlabeled.usable_idx[rows.numpy()], novel.idx[without.numpy()]])
         clusters = torch.cat([claimed_by[rows], novel.clusters[without]])
@@ -244,15 +240,20 @@ class SnnDensity(BaseMethod):
     # Section 4.4: incremental update -------------------------------------------------------------------------------
 
     def _keep(self, stage: Stage, labeled: LabeledViews, novel: _Novel) -> None:
-        """S chosen anew with the trained feature; the same images, or a herd, into R; the peaks into both."""
+        """S chosen anew with the trained feature; R outside S, and from S only where there is nothing else."""
         for cluster, nearest in novel.nearest_known.items():
             ids = [stage.unlabeled.ids[i] for i in novel.idx[(novel.clusters == cluster).numpy()].tolist()]
             self._book.found[cluster] = Discovery(cluster, stage.index, tuple(ids[: self._n_support]), nearest)
-        self._support_labeled(labeled)
-        if self._replay_selection != "none":
-            idx, clusters = self._select(labeled, self._replay.entries.n_per_category, self._replay_selection)
-            self._replay.add(labeled.images, idx, clusters, pseudo_labeled=False)
-            self._replay.add(stage.unlabeled, novel.idx, novel.clusters, pseudo_labeled=True)
+        support_idx, support_clusters = self._support_labeled(labeled)
+        if self._replay_selection == "none":
+            return
+        idx, clusters = self._select(labeled, self._n_kept - self._n_support, self._replay_selection, support_idx)
+        idx, clusters = np.concatenate([idx, support_idx]), torch.cat([clusters, support_clusters])
+        self._replay.remove(set(clusters.tolist()))
+        self._replay.add(labeled.images, idx, clusters, pseudo_labeled=False)
+        outside_first = (rank_within_group(novel.clusters) < self._n_support).long().argsort(stable=True)
+        idx, clusters = novel.idx[outside_first.numpy()], novel.clusters[outside_first]
+        self._replay.add(stage.unlabeled, idx, clusters, pseudo_labeled=True)
 
     # What others ask -----------------------------------------------------------------------------------------------
 
