@@ -1,5 +1,6 @@
 """Files are there whole or not at all, and on the disk before they have their names."""
 
+import errno
 import os
 import resource
 from pathlib import Path
@@ -12,7 +13,7 @@ from igcd.data.images import ArrayImages
 from igcd.data.sized_cache import cached_at_size
 from igcd.encoders.row_store import DiskStore, Library, row_keys
 from igcd.errors import IgcdError
-from igcd.records import publish, write_bytes, write_json
+from igcd.records import publish, sync, write_bytes, write_json
 from igcd.tensor_files import write_tensors
 
 
@@ -103,3 +104,15 @@ def test_a_full_disk_says_what_to_do(tmp_path, monkeypatch):
     with pytest.raises(IgcdError, match=r"No space left on device\); free some space"):
         write_tensors(tmp_path / "file", {"x": torch.ones(2)}, {})
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_disk_that_fails_is_named(tmp_path, monkeypatch):
+    """fsync gives no name, and without one the command line has no sentence to say."""
+
+    def fail(_handle):
+        raise OSError(errno.EIO, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="Input/output error") as caught:
+        sync(tmp_path)
+    assert (caught.value.errno, caught.value.filename) == (errno.EIO, str(tmp_path))
