@@ -1,7 +1,7 @@
 """The discovery core: which unlabeled rows are of known categories, which of new ones, how many, and how sure.
 
-One idea: **pull rows together with their neighbors, grow a tree over them in which known categories are fixed nodes, and
-cut it where labels and the tree say that categories end.** In steps:
+One idea: **pull rows together with their neighbors, grow a tree over them in which known categories are fixed nodes,
+and cut it where labels and the tree say that categories end.** In steps:
 
 1. `fit_whitening`: directions in which one category spreads out count for less.
 2. `pull_together`: each row moves to the mean of its neighborhood, so that categories become dense and gaps wide.
@@ -29,7 +29,7 @@ from igcd.functional.growing_scatter import no_statistics
 from igcd.functional.neighbors import Neighbors, neighbor_graph
 from igcd.functional.tree_cut import Cut, choose_cut
 from igcd.functional.whitening import Whitening, fit_whitening
-from igcd.types import IntArray
+from igcd.types import FloatArray, IntArray
 
 N_NEIGHBORS = 8
 """Neighbors whose mean a row moves to, and along which it climbs to the peak of its group; 5 to 12 do as well."""
@@ -234,7 +234,7 @@ def _height_with(scene: _Scene, n_novel: int, smallest: int) -> float:
     return _between(heights, low)
 
 
-def _between(heights: np.ndarray, n_below: int) -> float:  # type: ignore[type-arg]
+def _between(heights: FloatArray, n_below: int) -> float:
     """A height with so many joins below it."""
     if n_below == 0:
         return 0.0

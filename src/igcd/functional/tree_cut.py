@@ -70,7 +70,7 @@ def steepest_fall(heights: FloatArray, tried: IntArray) -> int:
     """The position in `tried`, numbers of groups, at which heights fall fastest, both on a logarithmic scale.
 
     The height at n groups is that of the join that makes them n − 1. Over a window around n the slope is that of the
-    line of least squares. Groups of fewer than four nodes each are left out: there heights fall because nothing is left.
+    line of least squares. Groups of fewer than four nodes each are left out: heights fall there as rows run out.
 
     >>> heights = np.array([0.1] * 60 + [0.2] * 27 + [30.0, 40.0, 50.0])  # four groups, far apart
     >>> tried = np.arange(2, 20)
@@ -92,7 +92,9 @@ def _label_scores(tree: CategoryTree, tried: IntArray, rows: IntArray, categorie
     return _LabelScores(*(np.stack(column) for column in zip(*tables, strict=True)))
 
 
-def _agreement(groups: IntArray, categories: IntArray, n_categories: int) -> tuple[FloatArray, ...]:
+def _agreement(
+    groups: IntArray, categories: IntArray, n_categories: int
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """The four rows of `_LabelScores` for one cut. (m,), (m,)."""
     groups = np.unique(groups, return_inverse=True)[1]
     table = contingency(groups, categories)
@@ -102,7 +104,7 @@ def _agreement(groups: IntArray, categories: IntArray, n_categories: int) -> tup
     right = np.bincount(categories, weights=is_right, minlength=n_categories) / np.maximum(n_of_category, 1)
     cells = table.tocoo()
     n_of_group = np.asarray(table.sum(axis=1)).ravel()
-    shared = np.bincount(cells.col, weights=cells.data * (cells.data - 1.0), minlength=n_categories)
+    shared = np.bincount(cells.col, weights=cells.data * (cells.data - 1.0), minlength=n_categories).astype(float)
     of_group = np.bincount(cells.col, weights=cells.data * (n_of_group[cells.row] - 1.0), minlength=n_categories)
     return right, shared, n_of_category * (n_of_category - 1), of_group
 
@@ -110,8 +112,8 @@ def _agreement(groups: IntArray, categories: IntArray, n_categories: int) -> tup
 def _bootstrap(log_tried: FloatArray, scores: _LabelScores, seed: int) -> tuple[float, float]:
     """The logarithm of the number of groups that labels ask for, and how sure it is.
 
-    Three estimates, each weighted by its own certainty: the cut at which most labeled rows are right, that with the best
-    F1 of pairs, and that at which two labeled rows share a group as often as they share a category.
+    Three estimates, each weighted by its own certainty: the cut at which most labeled rows are right, that with the
+    best F1 of pairs, and that at which two labeled rows share a group as often as they share a category.
     """
     n_categories = scores.right.shape[1]
     draws = np.random.default_rng(seed).multinomial(n_categories, np.full(n_categories, 1 / n_categories), N_DRAWS)

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from igcd.errors import IgcdError
 from igcd.functional.gaussian import ScatterStatistics, shrink, whitening_of
 from igcd.functional.neighbors import nearest_neighbors
 
@@ -47,7 +48,10 @@ def fit_whitening(features: Tensor, known: ScatterStatistics, *, generator: torc
     spread = float(known.scatter.trace()) / max(freedom, 1)
     scale = spread / max(float(between.trace()), 1e-30) if freedom >= MIN_FREEDOM * width else NEIGHBOR_SCALE
     covariance = (known.scatter.cpu() + width * scale * between) / (freedom + width)
-    return Whitening(whitening_of(shrink(covariance, SHRINKAGE)).to(features.device, features.dtype))
+    matrix = whitening_of(shrink(covariance, SHRINKAGE))
+    if matrix is None:
+        raise IgcdError("the spread of the features cannot be measured; check that they are finite and not all equal")
+    return Whitening(matrix.to(features.device, features.dtype))
 
 
 def neighbor_covariance(features: Tensor, *, generator: torch.Generator) -> Tensor:
