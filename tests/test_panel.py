@@ -1,10 +1,12 @@
 # The panel of benchmarks/panel.py, on five points one can draw and on one small mixture
 import doctest
 import xml.etree.ElementTree as ET
+from types import SimpleNamespace
 
 import numpy as np
 import panel_tasks
 import pytest
+import torch
 from panel import ResultFile, estimator_key, progress_line, run_set
 from panel_baselines import BaselineFile
 from panel_report import figure, markdown, verdicts
@@ -21,6 +23,7 @@ from panel_tasks import (
     score_discoverer,
 )
 
+from igcd.data.sources import load_source
 from igcd.errors import IgcdError
 
 SMALL = Mixture(8, 12, 16, separation=4.0, width=8)
@@ -268,3 +271,35 @@ def test_sets_that_cannot_be_made(tmp_path):
     with pytest.raises(IgcdError, match="is not a set"):
         choose(SETS, ["birds"])
     assert set(choose(SETS, ["cub", "digits"])) == {"cub_60x30", "cub_150x20", "digits"}
+
+
+class RecordingEncoder:
+    """Keeps the names of the images it was shown; a feature is the image's mean color."""
+
+    def __init__(self):
+        self.image_ids = []
+        self.backbone = SimpleNamespace(tail=None, n_features=3)
+
+    def plain_views(self, images):
+        self.image_ids += images.ids
+        pixels = [images.pixels(idx).mean(axis=(0, 1)) for idx in range(len(images))]
+        return SimpleNamespace(usable_idx=np.arange(1, len(images)), features=torch.tensor(np.array(pixels[1:])))
+
+
+def test_features_of_a_stream_are_of_training_images_and_computed_once(tmp_path, monkeypatch):
+    encoder = RecordingEncoder()
+    monkeypatch.setattr("igcd.assembly.build_encoder", lambda *_, **__: encoder)
+    monkeypatch.setattr("igcd.encoders.encoder.encode", lambda views, *_, **__: views.features)
+    options = (("n_species", 12), ("n_images", 60), ("n_test_per_species", 3))
+    recipe = StreamFeatures("fieldguide", 10, 4, options=options)
+    first = recipe.load("guide", data=tmp_path, cache=tmp_path)
+    dataset = load_source("fieldguide", **dict(options))
+    train_ids = {image_id for image_id, is_test in zip(dataset.images.ids, dataset.is_test, strict=True) if not is_test}
+    assert set(encoder.image_ids) <= train_ids
+    assert len(first.x) == len(first.y) == len(encoder.image_ids) - 1  # the first image was broken
+    assert len(np.unique(first.y)) == 10
+    assert np.bincount(first.y).max() <= 4
+
+    encoder.image_ids.clear()
+    assert recipe.load("guide", data=tmp_path, cache=tmp_path).key == first.key
+    assert not encoder.image_ids
