@@ -173,13 +173,14 @@ def score_discoverer(task: Task, make: Callable[[], Discoverer]) -> dict[str, fl
     started = time.process_time()
     model = make().fit(task.x[first], task.labels[first])
     unsure = [np.asarray(model.labels_)[unlabeled[first]] == UNLABELED]
-    kept = None
+    kept = unchanged = None
     if task.is_second.any():
         before, classes_before = model.predict(task.x[first]), model.classes_
         model.partial_fit(task.x[task.is_second], task.labels[task.is_second])
         unsure.append(np.asarray(model.labels_) == UNLABELED)
         opened = np.setdiff1d(model.classes_, classes_before)
-        kept = kept_share(before, model.predict(task.x[first]), opened)
+        after = model.predict(task.x[first])
+        kept, unchanged = kept_share(before, after, opened), percent(np.asarray(before == after, dtype=np.bool_))
     predicted = np.asarray(model.predict(task.x[unlabeled]))
     probs = np.asarray(model.predict_proba(task.x[unlabeled]))
     seconds = time.process_time() - started
@@ -195,6 +196,7 @@ def score_discoverer(task: Task, make: Callable[[], Discoverer]) -> dict[str, fl
         "confidence": percent(confidences(probs, classes, predicted)),
         "unsure": percent(np.concatenate(unsure)),
         "kept": kept,
+        "unchanged": unchanged,
         "known_only": known_only(probs, classes, task),
         "seconds": round(seconds, 2),
     }

@@ -165,7 +165,7 @@ def test_who_knows_the_truth_has_perfect_scores(scene):
     assert scores["found"] == scores["true"] == task.n_new
     assert scores["ece"] == 0
     assert scores["unsure"] == 0
-    assert scores["kept"] == (100 if scene == "next" else None)
+    assert scores["kept"] == scores["unchanged"] == (100 if scene == "next" else None)
     assert scores["known_only"] == (None if scene == "none" else 100)
     assert scores["in_new"] == {"all_known": 0, "none": 100}.get(scene, scores["in_new"])
 
