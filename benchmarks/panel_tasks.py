@@ -52,12 +52,12 @@ class Task:
     @property
     def is_unlabeled(self) -> BoolArray:
         """The rows that are scored, (n,)."""
-        return self.labels == UNLABELED
+        return np.asarray(self.labels == UNLABELED, dtype=np.bool_)
 
     @property
     def is_new(self) -> BoolArray:
         """The rows of categories that nobody labeled, (n,)."""
-        return self.truth >= self.n_known
+        return np.asarray(self.truth >= self.n_known, dtype=np.bool_)
 
     @property
     def n_categories(self) -> int:
