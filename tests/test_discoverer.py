@@ -70,7 +70,7 @@ def discovered_as(found, truth):
 # scikit-learn's own laws ---------------------------------------------------------------------------------------------
 
 
-@parametrize_with_checks([CategoryDiscoverer(), CategoryDiscoverer(n_components=None, unsure=None, n_support=10)])
+@parametrize_with_checks([CategoryDiscoverer(), CategoryDiscoverer(n_components=None, unsure=None)])
 def test_it_is_an_estimator_in_full(estimator, check):
     check(estimator)
 

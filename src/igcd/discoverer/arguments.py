@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from igcd.memory.category_ledger import CategoryLedger, DiscovererError, Label, label_kind
+from igcd.memory.category_ledger import MAX_LABEL, CategoryLedger, DiscovererError, Label, label_kind
 from igcd.types import UNLABELED
 
 _COUNT = "a whole number of 1 or more"
@@ -15,19 +15,24 @@ _COUNT = "a whole number of 1 or more"
 
 def check_parameters(given: Mapping[str, Any]) -> None:
     """Refuses the first parameter that makes no sense, and says what would."""
-    unsure, n_kept = given["unsure"], given["n_kept"]
+    unsure, n_kept, n_novel = given["unsure"], given["n_kept"], given["n_novel"]
     checks: list[tuple[str, bool, str]] = [
-        ("n_neighbors", given["n_neighbors"] == "auto" or _is_count(given["n_neighbors"]), f"{_COUNT}, or 'auto'"),
-        ("margin", given["margin"] == "auto" or _is_number(given["margin"]), "a number or 'auto'"),
-        ("n_support", _is_count(given["n_support"]), _COUNT),
-        ("tau", _is_number(given["tau"]) and given["tau"] > 0, "a number above 0"),
-        ("max_iou", _is_number(given["max_iou"]) and 0 <= given["max_iou"] <= 1, "a number from 0 to 1"),
-        ("n_closest", _is_count(given["n_closest"]), _COUNT),
+        ("n_novel", n_novel is None or n_novel == 0 or _is_count(n_novel), "a whole number of 0 or more, or None"),
+        ("granularity", _is_number(given["granularity"]), "a number"),
         ("n_components", given["n_components"] is None or _is_count(given["n_components"]), f"{_COUNT}, or None"),
-        ("unsure", unsure in (None, "auto") or _is_number(unsure), "a number, 'auto' or None"),
+        ("unsure", unsure is None or (_is_number(unsure) and 0 <= unsure <= 1), "a number from 0 to 1, or None"),
         ("n_kept", _is_count(n_kept) and n_kept >= 2, "a whole number of 2 or more"),
         ("unlabeled", isinstance(given["unlabeled"], int | str), "a whole number, a text or 'auto'"),
-        ("first_novel", given["first_novel"] == "auto" or _is_count(given["first_novel"]), f"{_COUNT}, or 'auto'"),
+        (
+            "first_novel",
+            given["first_novel"] == "auto" or (_is_count(given["first_novel"]) and given["first_novel"] < MAX_LABEL),
+            f"{_COUNT} below 2**62, or 'auto'",
+        ),
+        (
+            "random_state",
+            given["random_state"] >= 0 and _is_whole(given["random_state"]),
+            "a whole number of 0 or more",
+        ),
     ]
     for name, is_right, wanted in checks:
         if not is_right:
@@ -74,11 +79,19 @@ def ledger_for(y: npt.NDArray[Any], *, unlabeled: int | str, first_novel: int | 
     if first_novel == "auto":
         largest = max((value for value in values if value is not None), default=0)
         first_novel = 10 ** max(3, len(str(int(max(largest, 0)))) + 1)
+        if int(first_novel) >= MAX_LABEL:
+            raise DiscovererError(
+                f"labels leave no room for numbers of new categories, the largest is {largest}; set first_novel"
+            )
     return CategoryLedger(kind=kind, unlabeled=mark, first_novel=int(first_novel))
 
 
 def _is_count(value: object) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= 1
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def _is_number(value: object) -> bool:

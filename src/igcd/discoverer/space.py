@@ -1,44 +1,43 @@
-"""Where rows are compared: centered, reduced to principal components, of length 1."""
+"""Where rows are compared: brought to one scale, centered, reduced to principal components, of length 1."""
 
 from dataclasses import dataclass
 from typing import Any, Self
 
+import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
-from torch.nn.functional import normalize
 
-from igcd.functional.novelty import fit_projection
+from igcd.functional.novelty import Projection, fit_projection
 
-ROWS_AT_A_TIME = 1024
+ROWS_AT_A_TIME = 4096
 
 
 @dataclass(frozen=True)
 class Space:
-    """A center, and the directions that are kept; None keeps all."""
+    """A power of two that brings features near 1, because scale is not information, and a projection after it."""
 
-    mean: Tensor  # (d,)
-    components: Tensor | None  # (c, d)
+    exponent: int
+    projection: Projection
 
     @classmethod
     def fit(cls, X: npt.NDArray[Any], *, n_components: int | None) -> Self:  # noqa: N803 - as scikit-learn calls it
         """The space that these rows span. With fewer rows than components all are kept: later rows may need them."""
-        features = torch.tensor(X)
+        largest = float(np.abs(X).max(initial=0.0))
+        exponent = -int(np.frexp(largest)[1]) if largest > 0 else 0
+        features, width = torch.from_numpy(np.ldexp(X, exponent)), X.shape[1]
         if n_components is None or len(X) < 2:
-            return cls(torch.zeros(X.shape[1], dtype=features.dtype), None)
-        if min(n_components, X.shape[1]) >= len(X):
-            return cls(features.mean(dim=0), None)
-        projection = fit_projection(features, n_components=n_components)
-        return cls(projection.mean, projection.components)
+            return cls(exponent, Projection(features.new_zeros(width), torch.eye(width, dtype=features.dtype)))
+        if min(n_components, width) >= len(X):
+            return cls(exponent, Projection(features.mean(dim=0), torch.eye(width, dtype=features.dtype)))
+        return cls(exponent, fit_projection(features, n_components=n_components))
 
-    def compare(self, X: npt.NDArray[Any]) -> Tensor:  # noqa: N803
+    def __call__(self, X: npt.NDArray[Any]) -> Tensor:  # noqa: N803
         """Features as they are compared. (n, d) -> (n, c), rows of length 1.
 
-        >>> Space(torch.zeros(2), None).compare(torch.tensor([[3.0, 4.0]]).numpy())
+        >>> Space(0, Projection(torch.zeros(2), torch.eye(2)))(np.array([[3.0, 4.0]], dtype=np.float32))
         tensor([[0.6000, 0.8000]])
         """
-        parts = []
-        for start in range(0, len(X), ROWS_AT_A_TIME):
-            centered = torch.tensor(X[start : start + ROWS_AT_A_TIME]) - self.mean
-            parts.append(normalize(centered if self.components is None else centered @ self.components.T, dim=1))
-        return torch.cat(parts)
+        starts = range(0, max(len(X), 1), ROWS_AT_A_TIME)
+        parts = [np.ldexp(X[start : start + ROWS_AT_A_TIME], self.exponent) for start in starts]
+        return torch.cat([self.projection(torch.from_numpy(part)) for part in parts])

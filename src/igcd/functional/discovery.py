@@ -75,13 +75,14 @@ def discover(
     n_novel: int | None = None,
     granularity: float = 0.0,
     smallest: int | None = None,
+    whitening: Whitening | None = None,
     seed: int = 0,
 ) -> Discovered:
     """New categories among unlabeled rows, and the category of each. (n, d), (m, d), (m,); m may be 0.
 
     `n_novel` says how many are new, if that is known. `granularity` moves the answer from coarse (negative) to fine
     (positive): the tree is cut at e to the power of −granularity times the height chosen. `smallest` is the fewest rows
-    that a new category has.
+    that a new category has. `whitening` is one that an earlier call found, for answers in the same space.
     """
     known_ids, owners = distinct(categories)
     statistics = (
@@ -89,9 +90,9 @@ def discover(
         if len(labeled)
         else no_statistics(unlabeled.shape[1])
     )
-    whitening = fit_whitening(
-        torch.cat([labeled, unlabeled]), statistics, generator=torch.Generator().manual_seed(seed)
-    )
+    if whitening is None:
+        generator = torch.Generator().manual_seed(seed)
+        whitening = fit_whitening(torch.cat([labeled, unlabeled]), statistics, generator=generator)
     if smallest is None:
         smallest = smallest_size(statistics.counts)
     if len(unlabeled) == 0:

@@ -92,21 +92,19 @@ def _label_scores(tree: CategoryTree, tried: IntArray, rows: IntArray, categorie
     return _LabelScores(*(np.stack(column) for column in zip(*tables, strict=True)))
 
 
-def _agreement(
-    groups: IntArray, categories: IntArray, n_categories: int
-) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+def _agreement(groups: IntArray, categories: IntArray, n_categories: int) -> list[FloatArray]:
     """The four rows of `_LabelScores` for one cut. (m,), (m,)."""
     groups = np.unique(groups, return_inverse=True)[1]
-    table = contingency(groups, categories)
+    table = contingency(groups, categories).astype(float)
     n_of_category = np.bincount(categories, minlength=n_categories).astype(float)
     category_of = match(table)
     is_right = category_of[groups] == categories
     right = np.bincount(categories, weights=is_right, minlength=n_categories) / np.maximum(n_of_category, 1)
     cells = table.tocoo()
     n_of_group = np.asarray(table.sum(axis=1)).ravel()
-    shared = np.bincount(cells.col, weights=cells.data * (cells.data - 1.0), minlength=n_categories).astype(float)
-    of_group = np.bincount(cells.col, weights=cells.data * (n_of_group[cells.row] - 1.0), minlength=n_categories)
-    return right, shared, n_of_category * (n_of_category - 1), of_group
+    shared = np.bincount(cells.col, weights=cells.data * (cells.data - 1), minlength=n_categories)
+    of_group = np.bincount(cells.col, weights=cells.data * (n_of_group[cells.row] - 1), minlength=n_categories)
+    return [np.asarray(score, dtype=float) for score in (right, shared, n_of_category * (n_of_category - 1), of_group)]
 
 
 def _bootstrap(log_tried: FloatArray, scores: _LabelScores, seed: int) -> tuple[float, float]:
