@@ -69,8 +69,9 @@ def choose_cut(tree: CategoryTree, n_rows: int, rows: IntArray, categories: IntA
 def steepest_fall(heights: FloatArray, tried: IntArray) -> int:
     """The position in `tried`, numbers of groups, at which heights fall fastest, both on a logarithmic scale.
 
-    The height at n groups is that of the join that makes them n − 1. Over a window around n the slope is that of the
-    line of least squares. Groups of fewer than four nodes each are left out: heights fall there as rows run out.
+    The height at n groups is that of the join that makes them n − 1. Over a window around n the fall is that of the
+    line of least squares from end to end, because windows of few groups are rounded and a short one is steep. Groups of
+    fewer than four nodes each are left out: heights fall there as rows run out.
 
     >>> heights = np.array([0.1] * 60 + [0.2] * 27 + [30.0, 40.0, 50.0])  # four groups, far apart
     >>> tried = np.arange(2, 20)
@@ -78,12 +79,14 @@ def steepest_fall(heights: FloatArray, tried: IntArray) -> int:
     4
     """
     falling = np.log(np.maximum(heights[::-1], 1e-12))  # at 2, 3, 4 … groups
-    slopes = np.full(len(tried), -np.inf)
+    falls = np.full(len(tried), -np.inf)
     for position, n in enumerate(tried.tolist()):
         first, last = max(2, round((n + 0.5) / WINDOW)), min(len(falling) + 1, round((n + 0.5) * WINDOW))
         if last > first and n <= max(2, len(falling) // 4):
-            slopes[position] = -np.polyfit(np.log(np.arange(first, last + 1)), falling[first - 2 : last - 1], 1)[0]
-    return int(slopes.argmax())
+            log_n = np.log(np.arange(first, last + 1))
+            slope = np.polyfit(log_n, falling[first - 2 : last - 1], 1)[0]
+            falls[position] = -slope * (log_n[-1] - log_n[0])
+    return int(falls.argmax())
 
 
 def _label_scores(tree: CategoryTree, tried: IntArray, rows: IntArray, categories: IntArray) -> _LabelScores:
