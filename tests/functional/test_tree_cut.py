@@ -136,3 +136,11 @@ def test_trees_of_a_few_rows(n):
     assert 1 <= cut.n_groups <= n
     empty = np.empty(0, dtype=np.int64)
     assert 1 <= choose_cut(grow_tree(rows, np.ones(n)), n, empty, empty).n_groups <= n
+
+
+def test_one_label_each_says_little_and_the_tree_decides():
+    rows, owners = clouds(10, 30, width=16)
+    _, few = cut_of(rows, owners, 1)
+    _, many = cut_of(rows, owners, 15)
+    assert few.spread > 3 * many.spread
+    assert few.n_groups == pytest.approx(10, abs=5)

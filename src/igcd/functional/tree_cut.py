@@ -124,12 +124,19 @@ def _bootstrap(log_tried: FloatArray, scores: _LabelScores, seed: int) -> tuple[
     shared, of_category, of_group = (table @ draws.T for table in (scores.shared, scores.of_category, scores.of_group))
     f1 = 2 * shared / np.maximum(of_category + of_group, 1e-9)
     excess = np.abs(np.log((of_group + 1) / (of_category + 1)))
-    estimates = np.stack([_best(log_tried, right), _best(log_tried, f1), _best(log_tried, -excess)])  # (3, draws)
-    weights = np.maximum(estimates.std(axis=1), MIN_SPREAD) ** -2
-    return float(weights @ estimates.mean(axis=1) / weights.sum()), float(np.sqrt(len(weights) / weights.sum()))
+    found = [_best(log_tried, score) for score in (right, f1, -excess)]
+    means = np.stack([centers for centers, _ in found])  # (3, draws)
+    variances = means.var(axis=1) + [float(widths.mean()) for _, widths in found]
+    weights = np.maximum(variances, MIN_SPREAD**2) ** -1
+    return float(weights @ means.mean(axis=1) / weights.sum()), float(np.sqrt(len(weights) / weights.sum()))
 
 
-def _best(log_tried: FloatArray, scores: npt.NDArray[np.floating]) -> FloatArray:
-    """For each draw the mean of the cuts with the best score. (t,), (t, draws) -> (draws,)."""
+def _best(log_tried: FloatArray, scores: npt.NDArray[np.floating]) -> tuple[FloatArray, FloatArray]:
+    """For each draw mean and variance of the cuts with the best score. (t,), (t, draws) -> (draws,), (draws,).
+
+    Labels that suit many cuts alike, such as one per category, say little, and the variance says so.
+    """
     is_best = scores >= scores.max(axis=0) - 1e-9
-    return np.asarray((log_tried[:, None] * is_best).sum(axis=0) / is_best.sum(axis=0))
+    shares = is_best / is_best.sum(axis=0)
+    means = log_tried @ shares
+    return means, ((log_tried[:, None] - means) ** 2 * shares).sum(axis=0)
