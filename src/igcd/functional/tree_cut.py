@@ -119,7 +119,10 @@ def _bootstrap(log_tried: FloatArray, scores: _LabelScores, seed: int) -> tuple[
     best F1 of pairs, and that at which two labeled rows share a group as often as they share a category.
     """
     n_categories = scores.right.shape[1]
+    # Draws go by what categories score and not by their order, so that other names give the same answer.
+    order = np.lexsort(np.concatenate([scores.of_category, scores.of_group, scores.shared, scores.right]))
     draws = np.random.default_rng(seed).multinomial(n_categories, np.full(n_categories, 1 / n_categories), N_DRAWS)
+    draws[:, order] = draws.copy()
     right = scores.right @ draws.T  # (t, draws)
     shared, of_category, of_group = (table @ draws.T for table in (scores.shared, scores.of_category, scores.of_group))
     f1 = 2 * shared / np.maximum(of_category + of_group, 1e-9)
