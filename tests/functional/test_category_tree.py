@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.cluster.hierarchy import fcluster, linkage
 
-from igcd.functional.category_tree import DISSOLVED, CategoryTree, cut_tree, grow_tree
+from igcd.functional.category_tree import DISSOLVED, CategoryTree, _join_costs, cut_tree, grow_tree
 
 
 def nodes(n, *, seed, width=4):
@@ -105,7 +105,7 @@ def test_known_nodes_stay_apart_and_everything_else_joins(seed, n, n_known, n_co
     groups = cut_tree(tree, np.inf)
     assert set(groups.tolist()) == set(range(max(1, n_known)))
     assert groups[:n_known].tolist() == list(range(n_known))
-    heights_inside = {i: 0.0 for i in range(n)}
+    heights_inside = dict.fromkeys(range(n), 0.0)
     for (stays, goes), height in zip(tree.pairs.tolist(), tree.heights, strict=True):
         assert height >= max(heights_inside[stays], heights_inside.pop(goes))  # a group is spoken for once
         heights_inside[stays] = height
@@ -116,8 +116,10 @@ def test_costs_that_differ_by_direction_in_the_last_bit_do_not_go_in_circles():
     rng = np.random.default_rng(0)
     base = rng.normal(size=32)
     for size in (1e-3, 1e-4, 1e-5):
-        tree = grow_tree(base + size * rng.normal(size=(300, 32)), np.ones(300))
-        assert len(tree.pairs) == 299
+        centers = (base + size * rng.normal(size=(300, 32))).astype(np.float32)
+        costs = _join_costs(centers, np.ones(300, dtype=np.float32), 0)
+        assert (costs == costs.T).all()
+        assert len(grow_tree(centers, np.ones(300)).pairs) == 299
 
 
 def test_a_heavy_node_costs_more_to_join():

@@ -40,9 +40,8 @@ def slow_steepest_fall(heights, tried):
     falls = {}
     n_nodes = len(heights) + 1
     for n in tried:
-        points = []
-        for m in range(max(2, round((n + 0.5) / WINDOW)), min(n_nodes, round((n + 0.5) * WINDOW)) + 1):
-            points.append((np.log(m), np.log(max(heights[n_nodes - m], 1e-12))))
+        window = range(max(2, round((n + 0.5) / WINDOW)), min(n_nodes, round((n + 0.5) * WINDOW)) + 1)
+        points = [(np.log(m), np.log(max(heights[n_nodes - m], 1e-12))) for m in window]
         if len(points) > 1 and n <= max(2, len(heights) // 4):
             x, y = np.array(points).T
             slope = ((x - x.mean()) * (y - y.mean())).sum() / ((x - x.mean()) ** 2).sum()
