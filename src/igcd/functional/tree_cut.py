@@ -23,6 +23,8 @@ WINDOW = 1.6
 """The fall of heights at n groups is measured from n / 1.6 to 1.6 n groups."""
 TREE_SPREAD = 0.5
 """How far off the tree alone is: the root mean square of log(found / true) over the panel (benchmarks/panel.py)."""
+NEARBY = 1.15
+"""Up to this ratio from the number estimated, the widest gap between heights decides."""
 MIN_SPREAD = 0.1
 """No estimate from labels counts as surer than this, because heights vary from category to category."""
 
@@ -62,7 +64,7 @@ def choose_cut(tree: CategoryTree, n_rows: int, rows: IntArray, categories: IntA
         from_labels, spread = _bootstrap(np.log(tried), scores, seed)
         weights = np.array([spread, TREE_SPREAD]) ** -2
         estimate = float(weights @ [from_labels, from_tree] / weights.sum())
-    n_groups = int(np.clip(round(np.exp(estimate)), 1, tree.n_nodes))
+    n_groups = widest_gap(tree.heights, int(np.clip(round(np.exp(estimate)), 1, tree.n_nodes)))
     return Cut(n_groups, tree.height_for(n_groups), from_tree, from_labels, spread)
 
 
@@ -87,6 +89,17 @@ def steepest_fall(heights: FloatArray, tried: IntArray) -> int:
             slope = np.polyfit(log_n, falling[first - 2 : last - 1], 1)[0]
             falls[position] = -slope * (log_n[-1] - log_n[0])
     return int(falls.argmax())
+
+
+def widest_gap(heights: FloatArray, n_groups: int) -> int:
+    """The number of groups near `n_groups` above which heights fall most from one join to the next.
+
+    >>> widest_gap(np.array([0.1] * 60 + [0.2] * 27 + [30.0] * 9), 11)  # ten groups, far apart
+    10
+    """
+    falling = np.log(np.maximum(heights[::-1], 1e-12))  # at 2, 3, 4 … groups
+    nearby = range(max(2, int(np.ceil(n_groups / NEARBY))), min(len(falling), int(n_groups * NEARBY)) + 1)
+    return max(nearby, key=lambda n: float(falling[n - 2] - falling[n - 1]), default=n_groups)
 
 
 def _label_scores(tree: CategoryTree, tried: IntArray, rows: IntArray, categories: IntArray) -> _LabelScores:
