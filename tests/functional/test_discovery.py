@@ -201,29 +201,31 @@ def test_where_all_are_known_hardly_any_category_is_opened(n_labels, most):
 def test_order_names_scale_and_rotation_change_nothing(seed):
     raw, owners = raw_clouds([25] * 6, seed=seed)
     turn = torch.linalg.qr(torch.randn(32, 32, generator=gen(seed), dtype=torch.float64))[0]
-    order = torch.randperm(150, generator=gen(seed))
+    shuffle = torch.randperm(126, generator=gen(seed))
     names = torch.tensor([70, 4, 12])
 
-    def found_in(raw_rows, row_order, named):
+    def found_in(raw_rows, *, n_novel, order=None, named=False):
         rows = fit_projection(raw_rows, n_components=32)(raw_rows)
-        given_rows, truth = split(rows, owners, range(3), 8)
-        unlabeled, labeled, categories = given_rows
-        shuffled = row_order[row_order < len(unlabeled)]
-        found = discover(unlabeled[shuffled], labeled, names[categories] if named else categories)
-        back = torch.empty_like(found.category)
-        back[shuffled] = found.category
-        return found, back, truth
+        (unlabeled, labeled, categories), truth = split(rows, owners, range(3), 8)
+        order = torch.arange(126) if order is None else order
+        found = discover(unlabeled[order], labeled, names[categories] if named else categories, n_novel=n_novel)
+        category = torch.empty_like(found.category)
+        category[order] = found.category
+        return found, category, truth
 
-    _, plain, truth = found_in(raw, torch.arange(150), False)
-    _, turned, _ = found_in(5 * raw @ turn + 3, torch.arange(150), False)
-    assert same_partition(plain, turned)
-    _, shuffled, _ = found_in(raw, order, False)
-    assert same_partition(plain, shuffled)
-    renamed, by_name, _ = found_in(raw, torch.arange(150), True)
-    assert same_partition(plain, by_name)
-    assert renamed.known_ids.tolist() == [4, 12, 70]
-    is_old = by_name < 3
-    assert renamed.known_ids[by_name[is_old]].tolist() == names[truth[is_old]].tolist()
+    for n_novel in (3, None):
+        _, plain, truth = found_in(raw, n_novel=n_novel)
+        _, turned, _ = found_in(5 * raw @ turn + 3, n_novel=n_novel)
+        _, shuffled, _ = found_in(raw, n_novel=n_novel, order=shuffle)
+        renamed, by_name, _ = found_in(raw, n_novel=n_novel, named=True)
+        for changed in (turned, shuffled, by_name):
+            if n_novel:
+                assert same_partition(changed, truth)
+            else:  # rounding may decide whether one cloud is split
+                assert share_together(changed, plain) > 0.9
+        assert renamed.known_ids.tolist() == [4, 12, 70]
+        as_known = (truth < 3) & (by_name < 3)
+        assert renamed.known_ids[by_name[as_known]].tolist() == names[truth[as_known]].tolist()
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.float64])
