@@ -80,6 +80,7 @@ def _join_costs(means: npt.NDArray[np.float32], n: npt.NDArray[np.float32], n_kn
     costs += squares[:, None]
     np.maximum(costs, 0, out=costs)
     costs *= n * n[:, None] / (n + n[:, None])
+    np.minimum(costs, costs.T, out=costs)  # sums of another order differ, and a chain could go in circles
     np.fill_diagonal(costs, np.inf)
     costs[:n_known, :n_known] = np.inf
     return costs
@@ -98,6 +99,7 @@ def _join(
     joined = ((n[stays] + n) * costs[stays] + (n[goes] + n) * costs[goes] - n * np.float32(cost)) / (
         n[stays] + n[goes] + n
     )
+    np.maximum(joined, cost, out=joined)  # never below the join before, except by rounding
     n[stays] += n[goes]
     alive[goes] = False
     joined[~alive] = np.inf

@@ -194,20 +194,20 @@ class _Scene:
 
 def _set_scene(rows: Tensor, owners: Tensor) -> _Scene:
     n_labeled, n_known = len(owners), int(owners.max()) + 1 if len(owners) else 0
-    graph = neighbor_graph(rows, min(N_NEIGHBORS, len(rows) - 1)) if len(rows) > 1 else None
-    if graph is None:
-        pulled, densities = rows, torch.ones(len(rows))
-    else:
-        pulled, densities = pull_together(rows, graph), density(graph)
-    is_small = graph is None or len(rows) <= MAX_NODES
-    node = torch.arange(len(rows)) if is_small else _climbed(densities, graph)
+    node, neighbors = torch.arange(len(rows)), torch.zeros(len(rows), 1, dtype=torch.int64)
+    pulled, densities = rows, torch.ones(len(rows))
+    if len(rows) > 1:
+        graph = neighbor_graph(rows, min(N_NEIGHBORS, len(rows) - 1))
+        neighbors, pulled, densities = graph.idx, pull_together(rows, graph), density(graph)
+        if len(rows) > MAX_NODES:
+            node = _climbed(densities, graph)
     blind = _tree(pulled, node)
     of_unlabeled = distinct(node[n_labeled:])[1] + n_known
     nodes = torch.cat([owners, of_unlabeled])
     return _Scene(
         blind,
         node.numpy(),
-        graph.idx.numpy() if graph is not None else np.zeros((len(rows), 1), dtype=np.int64),
+        neighbors.numpy(),
         _tree(pulled, nodes, n_known=n_known),
         of_unlabeled.numpy(),
         torch.bincount(nodes).numpy(),

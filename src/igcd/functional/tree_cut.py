@@ -24,8 +24,10 @@ WINDOWS = (1.3, 1.6, 2.0)
 """The fall of heights at n groups is measured from n / w to w n groups, the mean over these w."""
 STEEPNESS_PER_BIT = 0.3
 """A cut that takes one bit more per step must be steeper by this share of the steepest; 0.2 to 0.4 do as well."""
-TREE_SPREAD = 0.35
+TREE_SPREAD = 0.25
 """How far off the tree alone is: the root mean square of log(found / true) over the panel (benchmarks/panel.py)."""
+NEARBY = 1.15
+"""Up to this ratio from the number estimated, the widest gap between heights decides."""
 MIN_SPREAD = 0.1
 """No estimate from labels counts as surer than this, because heights vary from category to category."""
 
@@ -66,7 +68,7 @@ def choose_cut(tree: CategoryTree, node: IntArray, neighbors: IntArray, categori
         from_labels, spread = _bootstrap(np.log(tried), _label_scores(groups, categories), seed)
         weights = np.array([spread, TREE_SPREAD]) ** -2
         estimate = float(weights @ [from_labels, from_tree] / weights.sum())
-    n_groups = int(np.clip(round(np.exp(estimate)), 1, tree.n_nodes))
+    n_groups = widest_gap(tree.heights, int(np.clip(round(np.exp(estimate)), 1, tree.n_nodes)))
     return Cut(n_groups, tree.height_for(n_groups), from_tree, from_labels, spread)
 
 
@@ -80,8 +82,9 @@ def _best_for_tree(heights: FloatArray, tried: IntArray, groups: list[IntArray],
 def fall_of_heights(heights: FloatArray, tried: IntArray) -> FloatArray:
     """How fast heights fall around each of some numbers of groups, both on a logarithmic scale. (j,), (t,) -> (t,).
 
-    The height at n groups is that of the join that makes them n − 1. Over a window around n the slope is that of the
-    line of least squares. Groups of fewer than four nodes each are left out: heights fall there as rows run out.
+    The height at n groups is that of the join that makes them n − 1. Over a window around n the fall is that of the
+    line of least squares from end to end, because windows of few groups are rounded and a short one is steep. Groups of
+    fewer than four nodes each are left out: heights fall there as rows run out.
 
     >>> heights = np.array([0.1] * 60 + [0.2] * 27 + [30.0, 40.0, 50.0])  # four groups, far apart
     >>> tried = np.arange(2, 20)
@@ -89,14 +92,26 @@ def fall_of_heights(heights: FloatArray, tried: IntArray) -> FloatArray:
     4
     """
     falling = np.log(np.maximum(heights[::-1], 1e-12))  # at 2, 3, 4 … groups
-    slopes = np.zeros(len(tried))
+    falls = np.zeros(len(tried))
     for position, n in enumerate(tried.tolist()):
         for window in WINDOWS:
             first, last = max(2, round((n + 0.5) / window)), min(len(falling) + 1, round((n + 0.5) * window))
             if last > first and n <= max(2, len(falling) // 4):
-                at = np.log(np.arange(first, last + 1))
-                slopes[position] -= np.polyfit(at, falling[first - 2 : last - 1], 1)[0] / len(WINDOWS)
-    return slopes
+                log_n = np.log(np.arange(first, last + 1))
+                slope = np.polyfit(log_n, falling[first - 2 : last - 1], 1)[0]
+                falls[position] -= slope * (log_n[-1] - log_n[0]) / (2 * np.log(window)) / len(WINDOWS)
+    return falls
+
+
+def widest_gap(heights: FloatArray, n_groups: int) -> int:
+    """The number of groups near `n_groups` above which heights fall most from one join to the next.
+
+    >>> widest_gap(np.array([0.1] * 60 + [0.2] * 27 + [30.0] * 9), 11)  # ten groups, far apart
+    10
+    """
+    falling = np.log(np.maximum(heights[::-1], 1e-12))  # at 2, 3, 4 … groups
+    nearby = range(max(2, int(np.ceil(n_groups / NEARBY))), min(len(falling), int(n_groups * NEARBY)) + 1)
+    return max(nearby, key=lambda n: float(falling[n - 2] - falling[n - 1]), default=n_groups)
 
 
 def _label_scores(groups: list[IntArray], categories: IntArray) -> _LabelScores:
@@ -131,17 +146,27 @@ def _bootstrap(log_tried: FloatArray, scores: _LabelScores, seed: int) -> tuple[
     best F1 of pairs, and that at which two labeled rows share a group as often as they share a category.
     """
     n_categories = scores.right.shape[1]
+    # Draws go by what categories score and not by their order, so that other names give the same answer.
+    order = np.lexsort(np.concatenate([scores.of_category, scores.of_group, scores.shared, scores.right]))
     draws = np.random.default_rng(seed).multinomial(n_categories, np.full(n_categories, 1 / n_categories), N_DRAWS)
+    draws[:, order] = draws.copy()
     right = scores.right @ draws.T  # (t, draws)
     shared, of_category, of_group = (table @ draws.T for table in (scores.shared, scores.of_category, scores.of_group))
     f1 = 2 * shared / np.maximum(of_category + of_group, 1e-9)
     excess = np.abs(np.log((of_group + 1) / (of_category + 1)))
-    estimates = np.stack([_best(log_tried, right), _best(log_tried, f1), _best(log_tried, -excess)])  # (3, draws)
-    weights = np.maximum(estimates.std(axis=1), MIN_SPREAD) ** -2
-    return float(weights @ estimates.mean(axis=1) / weights.sum()), float(np.sqrt(len(weights) / weights.sum()))
+    found = [_best(log_tried, score) for score in (right, f1, -excess)]
+    means = np.stack([centers for centers, _ in found])  # (3, draws)
+    variances = means.var(axis=1) + [float(widths.mean()) for _, widths in found]
+    weights = np.maximum(variances, MIN_SPREAD**2) ** -1
+    return float(weights @ means.mean(axis=1) / weights.sum()), float(np.sqrt(len(weights) / weights.sum()))
 
 
-def _best(log_tried: FloatArray, scores: npt.NDArray[np.floating]) -> FloatArray:
-    """For each draw the mean of the cuts with the best score. (t,), (t, draws) -> (draws,)."""
+def _best(log_tried: FloatArray, scores: npt.NDArray[np.floating]) -> tuple[FloatArray, FloatArray]:
+    """For each draw mean and variance of the cuts with the best score. (t,), (t, draws) -> (draws,), (draws,).
+
+    Labels that suit many cuts alike, such as one per category, say little, and the variance says so.
+    """
     is_best = scores >= scores.max(axis=0) - 1e-9
-    return np.asarray((log_tried[:, None] * is_best).sum(axis=0) / is_best.sum(axis=0))
+    shares = is_best / is_best.sum(axis=0)
+    means = log_tried @ shares
+    return means, ((log_tried[:, None] - means) ** 2 * shares).sum(axis=0)

@@ -46,7 +46,9 @@ def fit_whitening(features: Tensor, known: ScatterStatistics, *, generator: torc
     width = features.shape[1]
     between = neighbor_covariance(features, generator=generator)
     spread = float(known.scatter.trace()) / max(freedom, 1)
-    scale = spread / max(float(between.trace()), 1e-30) if freedom >= MIN_FREEDOM * width else NEIGHBOR_SCALE
+    ratio = spread / max(float(between.trace()), 1e-30)
+    is_measured = freedom >= MIN_FREEDOM * width and ratio > 1e-6  # labeled rows may all be copies of each other
+    scale = ratio if is_measured else NEIGHBOR_SCALE
     covariance = (known.scatter.cpu() + width * scale * between) / (freedom + width)
     matrix = whitening_of(shrink(covariance, SHRINKAGE))
     if matrix is None:

@@ -1,0 +1,156 @@
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linear_sum_assignment
+
+from igcd.functional.category_tree import cut_tree, grow_tree
+from igcd.functional.tree_cut import WINDOWS, _agreement, choose_cut, fall_of_heights
+
+
+def clouds(n_clouds, n_each, *, seed=0, width=8, spread=0.05):
+    rng = np.random.default_rng(seed)
+    owners = np.arange(n_clouds).repeat(n_each)
+    return rng.normal(size=(n_clouds, width))[owners] + spread * rng.normal(size=(len(owners), width)), owners
+
+
+def slow_agreement(groups, categories, n_categories):
+    """The scores of a cut by double loops over pairs of rows."""
+    n = len(groups)
+    right, shared, of_category, of_group = np.zeros((4, n_categories))
+    for i in range(n):
+        for j in range(n):
+            if i != j:
+                same_group, same_category = groups[i] == groups[j], categories[i] == categories[j]
+                shared[categories[i]] += same_group and same_category
+                of_category[categories[i]] += same_category
+                of_group[categories[i]] += same_group
+    names = sorted(set(groups))
+    table = np.zeros((len(names), n_categories))
+    for group, category in zip(groups, categories, strict=True):
+        table[names.index(group), category] += 1
+    for row, category in zip(*linear_sum_assignment(table, maximize=True), strict=True):
+        if table[row, category]:
+            right[category] = table[row, category] / (categories == category).sum()
+    return right, shared, of_category, of_group
+
+
+def slow_fall_of_heights(heights, tried):
+    """How far the line of least squares falls, its slope from the textbook formula, window by window."""
+    falls = []
+    n_nodes = len(heights) + 1
+    for n in tried:
+        total = 0.0
+        for width in WINDOWS:
+            window = range(max(2, round((n + 0.5) / width)), min(n_nodes, round((n + 0.5) * width)) + 1)
+            points = [(np.log(m), np.log(max(heights[n_nodes - m], 1e-12))) for m in window]
+            if len(points) > 1 and n <= max(2, len(heights) // 4):
+                x, y = np.array(points).T
+                slope = ((x - x.mean()) * (y - y.mean())).sum() / ((x - x.mean()) ** 2).sum()
+                total += -slope * (x[-1] - x[0]) / np.log(width**2) / len(WINDOWS)
+        falls.append(total)
+    return falls
+
+
+def nearest_rows(rows, k=8):
+    distances = ((rows[:, None] - rows[None]) ** 2).sum(axis=2)
+    np.fill_diagonal(distances, np.inf)
+    return np.argsort(distances, axis=1)[:, : max(1, min(k, len(rows) - 1))]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_label_scores_equal_slow_twin(seed):
+    rng = np.random.default_rng(seed)
+    groups, categories = rng.integers(0, 7, 60) * 3, rng.permutation(np.arange(60) % 5)
+    ours, twin = _agreement(groups, categories, 5), slow_agreement(groups, categories, 5)
+    for mine, expected in zip(ours[1:], twin[1:], strict=True):
+        np.testing.assert_allclose(mine, expected)
+    sizes = np.bincount(categories)  # of several best matchings either may take one: their sum is the same
+    assert ours[0] @ sizes == pytest.approx(twin[0] @ sizes)
+
+
+def test_a_category_with_no_row_among_several_scores_nothing():
+    right, shared, of_category, of_group = _agreement(np.array([4, 4, 9]), np.array([0, 0, 2]), 3)
+    assert right.tolist() == [1, 0, 1]
+    assert shared.tolist() == of_category.tolist() == of_group.tolist() == [2, 0, 0]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_fall_of_heights_equals_slow_twin(seed):
+    heights = np.sort(np.random.default_rng(seed).lognormal(sigma=2.0, size=200))
+    tried = np.unique(np.geomspace(2, 66, 30).astype(np.int64))
+    np.testing.assert_allclose(fall_of_heights(heights, tried), slow_fall_of_heights(heights, tried.tolist()))
+
+
+@pytest.mark.parametrize("n_groups", [2, 3, 4, 5, 6, 8, 10, 30])
+def test_heights_that_fall_in_one_place_are_cut_near_it(n_groups):
+    heights = np.concatenate([np.geomspace(0.01, 0.02, 400 - n_groups), np.geomspace(10, 20, n_groups - 1)])
+    tried = np.arange(2, 100)
+    assert tried[fall_of_heights(heights, tried).argmax()] == pytest.approx(n_groups, rel=0.1)
+
+
+@given(seed=st.integers(0, 10_000), factor=st.floats(0.01, 1000))
+@settings(max_examples=25, deadline=None)
+def test_the_unit_of_heights_does_not_matter(seed, factor):
+    heights = np.sort(np.random.default_rng(seed).lognormal(sigma=2.0, size=120))
+    tried = np.arange(2, 40)
+    np.testing.assert_allclose(fall_of_heights(heights, tried), fall_of_heights(factor * heights, tried), atol=1e-6)
+
+
+def cut_of(rows, owners, n_labeled, *, seed=0):
+    """The cut when the first `n_labeled` rows of every second cloud are labeled."""
+    rank = np.concatenate([np.arange(count) for count in np.bincount(owners)])
+    is_labeled = (rank < n_labeled) & (owners % 2 == 0)
+    order = np.argsort(~is_labeled, kind="stable")  # labeled rows first
+    rows, categories = rows[order], owners[order][: is_labeled.sum()] // 2
+    tree = grow_tree(rows, np.ones(len(rows)))
+    return tree, choose_cut(tree, np.arange(len(rows)), nearest_rows(rows), categories, seed=seed)
+
+
+def test_without_labels_the_tree_decides():
+    rows, owners = clouds(10, 30)
+    tree, cut = cut_of(rows, owners, 0)
+    assert cut.from_labels is None
+    assert cut.spread is None
+    assert cut.n_groups == 10
+    assert len(np.unique(cut_tree(tree, cut.height))) == cut.n_groups
+
+
+@pytest.mark.parametrize("n_clouds", [4, 10, 24])
+def test_many_labels_find_the_number_of_clouds(n_clouds):
+    rows, owners = clouds(n_clouds, 30, seed=n_clouds, width=16, spread=0.3)
+    _, cut = cut_of(rows, owners, 15)
+    assert cut.n_groups == pytest.approx(n_clouds, abs=1 + 0.1 * n_clouds)
+
+
+@given(seed=st.integers(0, 1000))
+@settings(max_examples=15, deadline=None)
+def test_renaming_categories_and_shuffling_labels_keep_the_scores(seed):
+    rows, owners = clouds(6, 10, seed=seed, spread=0.5)
+    tree = grow_tree(rows, np.ones(60))
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(60)
+    for n_groups in (3, 6, 20):
+        groups = cut_tree(tree, tree.height_for(n_groups))
+        renamed = rng.permutation(6)
+        before, after = _agreement(groups, owners, 6), _agreement(groups[order], renamed[owners[order]], 6)
+        for mine, theirs in zip(before[1:], after[1:], strict=True):
+            np.testing.assert_allclose(theirs[renamed], mine)
+        assert after[0].sum() == pytest.approx(before[0].sum())
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+def test_trees_of_a_few_rows(n):
+    rows, _ = clouds(1, n)
+    tree, node = grow_tree(rows, np.ones(n)), np.arange(n)
+    neighbors = nearest_rows(rows) if n > 1 else np.zeros((1, 1), dtype=np.int64)
+    for categories in (np.zeros(n, dtype=np.int64), np.empty(0, dtype=np.int64)):
+        assert 1 <= choose_cut(tree, node, neighbors, categories).n_groups <= n
+
+
+def test_one_label_each_says_little_and_the_tree_decides():
+    rows, owners = clouds(10, 30, width=16)
+    _, few = cut_of(rows, owners, 1)
+    _, many = cut_of(rows, owners, 15)
+    assert few.spread > 3 * many.spread
+    assert few.n_groups == pytest.approx(10, abs=5)

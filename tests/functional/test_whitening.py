@@ -1,0 +1,118 @@
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from igcd.errors import IgcdError
+from igcd.functional import whitening as module
+from igcd.functional.gaussian import scatter_statistics
+from igcd.functional.growing_scatter import no_statistics
+from igcd.functional.whitening import fit_whitening, neighbor_covariance
+
+
+def gen(seed=0):
+    return torch.Generator().manual_seed(seed)
+
+
+def clouds(n_clouds, n_each, *, seed, width=6, scales=None):
+    """Rows (n, d) around directions that are far apart, float64, and the cloud of each."""
+    owners = torch.arange(n_clouds).repeat_interleave(n_each)
+    centers = 10 * torch.linalg.qr(torch.randn(width, width, generator=gen(seed), dtype=torch.float64))[0][:n_clouds]
+    noise = torch.randn(len(owners), width, generator=gen(seed + 1), dtype=torch.float64)
+    return centers[owners] + noise * (torch.ones(width) if scales is None else scales), owners
+
+
+def slow_neighbor_covariance(features, k):
+    """Half of the mean outer product of differences, pair by pair; neighbors are those with the largest cosine."""
+    total, n_pairs = torch.zeros(features.shape[1], features.shape[1], dtype=torch.float64), 0
+    for i, row in enumerate(features):
+        cosines = [(-float(row @ other / (row.norm() * other.norm())), j) for j, other in enumerate(features) if j != i]
+        for _, j in sorted(cosines)[:k]:
+            total += torch.outer(features[j] - row, features[j] - row)
+            n_pairs += 1
+    return total / (2 * n_pairs)
+
+
+@pytest.mark.parametrize("n", [2, 3, 40])
+def test_neighbor_covariance_equals_slow_twin(n):
+    features = torch.randn(n, 5, generator=gen(n), dtype=torch.float64)
+    expected = slow_neighbor_covariance(features, min(3, n - 1))
+    torch.testing.assert_close(neighbor_covariance(features, generator=gen()), expected)
+
+
+def test_a_sample_of_rows_gives_about_the_same(monkeypatch):
+    features, _ = clouds(4, 200, seed=0)
+    of_all = neighbor_covariance(features, generator=gen())
+    monkeypatch.setattr(module, "SAMPLE", 200)
+    sampled = neighbor_covariance(features, generator=gen())
+    assert float((sampled - of_all).norm() / of_all.norm()) < 0.2
+
+
+@pytest.mark.parametrize("n_copies", [2, 4, 30])
+def test_copies_of_a_row_are_not_its_own_neighbor_twice(n_copies):
+    features = torch.randn(6, 4, generator=gen(), dtype=torch.float64).repeat(n_copies, 1)
+    covariance = neighbor_covariance(features, generator=gen())
+    assert covariance.isfinite().all()
+    if n_copies > 3:  # all neighbors are copies: nothing is known about the spread
+        torch.testing.assert_close(covariance, torch.eye(4, dtype=torch.float64))
+
+
+def test_without_a_neighbor_every_direction_counts_alike():
+    for n in (0, 1):
+        assert torch.equal(neighbor_covariance(torch.ones(n, 3), generator=gen()), torch.eye(3, dtype=torch.float64))
+
+
+def test_labels_alone_make_categories_round():
+    scales = torch.tensor([3.0, 1.0, 0.3, 1.0, 1.0, 0.1], dtype=torch.float64)
+    features, owners = clouds(3, 3000, seed=1, scales=scales)
+    whitening = fit_whitening(features, scatter_statistics(features, owners, n_categories=3), generator=gen())
+    spread = ((features - features[owners == 0].mean(0)) @ whitening.matrix)[owners == 0].T.cov()
+    white, raw = torch.linalg.eigvalsh(spread), torch.linalg.eigvalsh(features[owners == 0].T.cov())
+    assert raw[-1] / raw[2] > 8 > 2 > white[-1] / white[2]  # the shrinkage leaves the weakest directions weak
+
+
+@given(seed=st.integers(0, 10_000), factor=st.floats(0.01, 100))
+@settings(max_examples=25, deadline=None)
+def test_scale_and_rotation_of_features_change_no_cosine(seed, factor):
+    features, owners = clouds(3, 15, seed=seed)
+    turn = torch.linalg.qr(torch.randn(6, 6, generator=gen(seed), dtype=torch.float64))[0]
+    changed = factor * features @ turn
+    for n_labeled in (0, 45):
+        both = []
+        for rows in (features, changed):
+            known = scatter_statistics(rows, owners, n_categories=3) if n_labeled else no_statistics(6)
+            white = fit_whitening(rows, known, generator=gen())(rows)
+            both.append(white @ white.T)
+        torch.testing.assert_close(both[0], both[1], rtol=0, atol=1e-6)
+
+
+@given(seed=st.integers(0, 10_000))
+@settings(max_examples=15, deadline=None)
+def test_rows_have_length_one_and_the_order_of_rows_does_not_matter(seed):
+    features, _ = clouds(3, 15, seed=seed)
+    order = torch.randperm(45, generator=gen(seed))
+    white = fit_whitening(features, no_statistics(6), generator=gen())(features)
+    shuffled = fit_whitening(features[order], no_statistics(6), generator=gen())(features[order])
+    torch.testing.assert_close(shuffled, white[order])
+    torch.testing.assert_close(white.norm(dim=1), torch.ones(45, dtype=torch.float64))
+
+
+def test_labeled_rows_that_are_copies_say_nothing_about_spread():
+    features, owners = clouds(3, 15, seed=2)
+    first = features[[0, 15, 30]][owners]
+    known = scatter_statistics(first, owners, n_categories=3)
+    assert fit_whitening(first, known, generator=gen()).matrix.isfinite().all()
+    by_neighbors = fit_whitening(features, no_statistics(6), generator=gen())(features)
+    torch.testing.assert_close(fit_whitening(features, known, generator=gen())(features), by_neighbors)
+
+
+def test_more_dimensions_than_rows():
+    features = torch.randn(8, 50, generator=gen())
+    assert fit_whitening(features, no_statistics(50), generator=gen())(features).isfinite().all()
+
+
+def test_features_that_are_not_finite_are_refused():
+    features = torch.randn(8, 5, generator=gen())
+    features[3, 2] = float("nan")
+    with pytest.raises(IgcdError, match="position 3"):
+        fit_whitening(features, no_statistics(5), generator=gen())
