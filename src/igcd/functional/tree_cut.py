@@ -64,8 +64,10 @@ def choose_cut(tree: CategoryTree, node: IntArray, neighbors: IntArray, categori
     groups = [_numbered(cut_tree(tree, tree.height_for(int(n)))[node]) for n in tried]
     from_tree = float(np.log(tried[_best_for_tree(tree.heights, tried, groups, neighbors)]))
     estimate, from_labels, spread = from_tree, None, None
-    if len(categories):
-        from_labels, spread = _bootstrap(np.log(tried), _label_scores(groups, categories), seed)
+    several = np.flatnonzero(np.bincount(categories)[categories] > 1) if len(categories) else categories
+    if len(several):  # a category with one labeled row cannot tell what belongs together
+        labeled = [each[several] for each in groups]
+        from_labels, spread = _bootstrap(np.log(tried), _label_scores(labeled, _numbered(categories[several])), seed)
         weights = np.array([spread, TREE_SPREAD]) ** -2
         estimate = float(weights @ [from_labels, from_tree] / weights.sum())
     n_groups = widest_gap(tree.heights, int(np.clip(round(np.exp(estimate)), 1, tree.n_nodes)))
