@@ -142,6 +142,10 @@ def test_where_no_copy_can_be_written_the_stage_is_accepted_and_it_is_said(tmp_p
     "damage",
     [
         "UPDATE photos SET n_bytes = 'many'",
+        "UPDATE photos SET n_bytes = -1",
+        "UPDATE assignments SET is_confirmed = 9223372036854775807",
+        "UPDATE assignments SET probability = 1e308",
+        "UPDATE assignments SET typicality = 9e999",
         "UPDATE decisions SET before = '{'",
         "UPDATE labels SET category = 99",
         "UPDATE settings SET value = 'x' WHERE key = 'revision'",
