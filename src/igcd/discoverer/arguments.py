@@ -1,5 +1,6 @@
 """What a `CategoryDiscoverer` accepts: its parameters, the labels it is given, and the ledger that fits them."""
 
+import sys
 import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -7,27 +8,29 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from igcd.memory.category_ledger import CategoryLedger, DiscovererError, Label, label_kind
+from igcd.memory.category_ledger import LARGEST, CategoryLedger, DiscovererError, Label, label_kind
 from igcd.types import UNLABELED
 
+LARGEST_FLOAT = sys.float_info.max
 _COUNT = "a whole number of 1 or more"
 
 
 def check_parameters(given: Mapping[str, Any]) -> None:
     """Refuses the first parameter that makes no sense, and says what would."""
-    unsure, n_kept = given["unsure"], given["n_kept"]
+    unsure, n_kept, first_novel = given["unsure"], given["n_kept"], given["first_novel"]
+    is_small = is_count(first_novel) and first_novel <= LARGEST["int"]
     checks: list[tuple[str, bool, str]] = [
-        ("n_neighbors", given["n_neighbors"] == "auto" or _is_count(given["n_neighbors"]), f"{_COUNT}, or 'auto'"),
-        ("margin", given["margin"] == "auto" or _is_number(given["margin"]), "a number or 'auto'"),
-        ("n_support", _is_count(given["n_support"]), _COUNT),
-        ("tau", _is_number(given["tau"]) and given["tau"] > 0, "a number above 0"),
-        ("max_iou", _is_number(given["max_iou"]) and 0 <= given["max_iou"] <= 1, "a number from 0 to 1"),
-        ("n_closest", _is_count(given["n_closest"]), _COUNT),
-        ("n_components", given["n_components"] is None or _is_count(given["n_components"]), f"{_COUNT}, or None"),
-        ("unsure", unsure in (None, "auto") or _is_number(unsure), "a number, 'auto' or None"),
-        ("n_kept", _is_count(n_kept) and n_kept >= 2, "a whole number of 2 or more"),
+        ("n_neighbors", given["n_neighbors"] == "auto" or is_count(given["n_neighbors"]), f"{_COUNT}, or 'auto'"),
+        ("margin", given["margin"] == "auto" or is_finite_number(given["margin"]), "a number or 'auto'"),
+        ("n_support", is_count(given["n_support"]), _COUNT),
+        ("tau", is_finite_number(given["tau"]) and given["tau"] > 0, "a number above 0"),
+        ("max_iou", is_finite_number(given["max_iou"]) and 0 <= given["max_iou"] <= 1, "a number from 0 to 1"),
+        ("n_closest", is_count(given["n_closest"]), _COUNT),
+        ("n_components", given["n_components"] is None or is_count(given["n_components"]), f"{_COUNT}, or None"),
+        ("unsure", unsure in (None, "auto") or is_finite_number(unsure), "a number, 'auto' or None"),
+        ("n_kept", is_count(n_kept) and n_kept >= 2, "a whole number of 2 or more"),
         ("unlabeled", isinstance(given["unlabeled"], int | str), "a whole number, a text or 'auto'"),
-        ("first_novel", given["first_novel"] == "auto" or _is_count(given["first_novel"]), f"{_COUNT}, or 'auto'"),
+        ("first_novel", first_novel == "auto" or is_small, f"{_COUNT} below 2^63, or 'auto'"),
     ]
     for name, is_right, wanted in checks:
         if not is_right:
@@ -73,13 +76,22 @@ def ledger_for(y: npt.NDArray[Any], *, unlabeled: int | str, first_novel: int | 
         raise DiscovererError(f"labels are numbers, so unlabeled must be one, got {mark!r}; set it to -1")
     if first_novel == "auto":
         largest = max((value for value in values if value is not None), default=0)
-        first_novel = 10 ** max(3, len(str(int(max(largest, 0)))) + 1)
+        n_digits = max(3, len(str(int(max(largest, 0)))) + 1)
+        if 10**n_digits > LARGEST[kind]:
+            raise DiscovererError(
+                f"labels must leave room for discoveries to be counted above them, got {largest}; set first_novel, or "
+                "use smaller labels or texts"
+            )
+        first_novel = 10**n_digits
     return CategoryLedger(kind=kind, unlabeled=mark, first_novel=int(first_novel))
 
 
-def _is_count(value: object) -> bool:
+def is_count(value: object) -> bool:
+    """Whether a value is a whole number of 1 or more."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= 1
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and bool(np.isfinite(value))
+def is_finite_number(value: object) -> bool:
+    """Whether a value is a number, and neither infinite nor NaN."""
+    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    return is_number and bool(abs(value) <= LARGEST_FLOAT)  # type: ignore[arg-type]  # a number by now

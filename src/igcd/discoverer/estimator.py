@@ -24,11 +24,13 @@ from sklearn.utils import Tags  # type: ignore[import-untyped]
 from sklearn.utils.validation import check_is_fitted, validate_data  # type: ignore[import-untyped]
 from torch import Tensor
 
+from igcd.discoverer.all_or_nothing import all_or_nothing
 from igcd.discoverer.arguments import check_labels, check_parameters, ledger_for
 from igcd.discoverer.kept_rows import KeptRows
 from igcd.discoverer.novel_peaks import find_novel_peaks
 from igcd.discoverer.reports import Discovery, Support
 from igcd.discoverer.rows import Batch, digests, one_label_each, rising
+from igcd.discoverer.soundness import check_stored
 from igcd.discoverer.space import ROWS_AT_A_TIME, Space
 from igcd.errors import IgcdError
 from igcd.functional.assignment import contingency, match
@@ -130,10 +132,12 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
 
     # Learning --------------------------------------------------------------------------------------------------------
 
+    @all_or_nothing
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None) -> Self:
         """Learns from labeled and unlabeled rows, and forgets what was before. (n, d), (n,).
 
-        Without y nothing is known and every density peak is a category.
+        Without y nothing is known and every density peak is a category. Of equal rows with different labels the most
+        frequent label counts for all. Like every call, it changes all it has to, or nothing where it raises.
         """
         check_parameters(self.get_params())
         features, labels = self._read(X, y, first=True)
@@ -145,6 +149,7 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         self.unsure_threshold_ = None if self.unsure is None or self.unsure == "auto" else float(self.unsure)
         return self._learn(features, labels, first=True)
 
+    @all_or_nothing
     def partial_fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, classes: npt.ArrayLike | None = None
     ) -> Self:
@@ -192,7 +197,11 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
 
         assigned = ids.clone()
         assigned[~is_labeled] = self._assign(h[~is_labeled])
-        given = np.array([UNLABELED if label is None else self.ledger_.find(label).id for label in labels])
+        # A label that other labels of equal rows outnumbered everywhere is not a category.
+        ledger = self.ledger_
+        given = np.array(
+            [UNLABELED if label is None or label not in ledger else ledger.find(label).id for label in labels]
+        )
         self._row_ids = np.where(given != UNLABELED, given, assigned.numpy()[of_row]).astype(np.int64)
         self._row_keys = keys[of_row]
         self._n_batches += 1
@@ -349,6 +358,7 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
 
     # A person's decisions --------------------------------------------------------------------------------------------
 
+    @all_or_nothing
     def rename(self, category: Label, name: Label) -> Self:
         """Gives a category a name. A discovery is known from now on, and what was kept of it counts as labeled."""
         check_is_fitted(self)
@@ -357,6 +367,7 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         self._kept.confirm(category_id)
         return self
 
+    @all_or_nothing
     def merge(self, into: Label, others: Label | Sequence[Label]) -> Self:
         """Makes other categories part of one, which keeps its id and label; their names lead to it from now on."""
         check_is_fitted(self)
@@ -371,6 +382,7 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         self._kept.join(target.id, [other.id for other in gone])
         return self
 
+    @all_or_nothing
     def split(self, category: Label, X: npt.ArrayLike, *, name: Label | None = None) -> Label:
         """Makes rows of a category a category of their own and returns its label. (n, d).
 
@@ -395,6 +407,7 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         self._row_ids = np.where(np.isin(self._row_keys, keys), new_id, self._row_ids)
         return self.ledger_.categories[new_id].label
 
+    @all_or_nothing
     def reject(self, category: Label) -> Self:
         """Says that this is no category. Rows like it are unsure from now on, and found no category again.
 
@@ -475,6 +488,7 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         keys = np.char.encode(self._row_keys, "ascii")
         tensors = {f"kept.{name}": tensor for name, tensor in kept_tensors.items()}
         tensors |= {"mean": self._space.mean, "row_ids": torch.from_numpy(self._row_ids)}
+        tensors["exponent"] = torch.tensor(self._space.exponent)
         tensors["row_keys"] = torch.tensor(np.frombuffer(b"".join(keys.tolist()), dtype=np.uint8)).reshape(
             len(keys), -1
         )
@@ -508,21 +522,30 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
                 Discovery(**entry | {"members": tuple(entry["members"])})
                 for entry in json.loads(metadata["discoveries"])
             ]
-            for name, value in json.loads(metadata["fitted"]).items():
-                setattr(model, name, value)
+            fitted = json.loads(metadata["fitted"])
+            for name in _FITTED_NUMBERS:
+                setattr(model, name, fitted[name])
             kept = SupportSet.from_state_dict(_part(tensors, "kept."), _part(metadata, "kept."))
             model._kept = KeptRows(model.ledger_, kept, n_support=model.n_support)
-            model._space = Space(tensors["mean"], tensors.get("components"))
+            exponent = int(tensors.get("exponent", torch.tensor(0)))  # earlier versions took rows as they came
+            model._space = Space(tensors["mean"], tensors.get("components"), exponent)
             model._row_ids = tensors["row_ids"].numpy()
             model._row_keys = np.array(
                 [bytes(key.tolist()).decode("ascii") for key in tensors["row_keys"]], dtype=np.str_
             )
+            if "feature_names_in" in metadata:
+                model.feature_names_in_ = np.array(json.loads(metadata["feature_names_in"]), dtype=object)
+            check_parameters(model.get_params())
+            check_stored(model.ledger_, model._kept, model._space, model._row_ids, fitted)
+        except IgcdError:
+            raise
         except KeyError as missing:
             raise DiscovererError(
                 f"a stored discoverer needs the entry {missing}, it is absent; store it again"
             ) from None
-        if "feature_names_in" in metadata:
-            model.feature_names_in_ = np.array(json.loads(metadata["feature_names_in"]), dtype=object)
+        except Exception as error:  # whatever a damaged text or tensor leads to
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            raise DiscovererError(f"a stored discoverer is damaged ({reason}); store it again") from None
         return model
 
     # Reading what comes in -------------------------------------------------------------------------------------------

@@ -16,6 +16,10 @@ LabelKind = Literal["int", "float", "text"]
 Status = Literal["known", "novel", "merged", "rejected"]
 
 
+LARGEST: Mapping[LabelKind, int] = {"int": 2**63 - 1, "float": 2**53}
+"""The largest number that a label can be, of those kinds that are numbers: above it floats skip whole numbers."""
+
+
 class DiscovererError(IgcdError, ValueError):
     """Bad input to the estimator: an `IgcdError` that scikit-learn knows as the `ValueError` it expects."""
 
@@ -71,6 +75,8 @@ class CategoryLedger:
             raise DiscovererError(
                 f"labels must be of one kind at every call, {self.kind} as at the first, got {kind}; convert them"
             )
+        for value in values:
+            self._check_size(value)
         none = {None, self.unlabeled} | ({"", "-1"} if self.kind == "text" else set())
         labels = [None if value in none else value for value in values]
         present = np.array([label for label in labels if label is not None] or [0])
@@ -161,6 +167,7 @@ class CategoryLedger:
 
     def _checked(self, label: Label) -> Label:
         is_right = isinstance(label, str) if self.kind == "text" else isinstance(label, int | float | np.number)
+        self._check_size(label)
         if self.kind == "int":
             is_right = is_right and int(label) == label
         if not is_right or label in ("", self.unlabeled):
@@ -169,8 +176,23 @@ class CategoryLedger:
             raise DiscovererError(f"the name of a category must be {wanted} here, got {label!r}; choose another")
         return {"int": int, "float": float, "text": str}[self.kind](label)  # type: ignore[no-any-return]
 
+    def _check_size(self, label: object) -> None:
+        """Refuses numbers that an array of labels cannot hold, NaN among them."""
+        if self.kind == "text" or not isinstance(label, int | float | np.integer | np.floating):
+            return
+        largest = LARGEST[self.kind]
+        if not -largest <= label <= largest:
+            raise DiscovererError(
+                f"labels must be numbers from {-largest} to {largest}, got {label!r}; use smaller ones, or texts"
+            )
+
     def _next_novel_label(self) -> Label:
         n = self.first_novel
         while (label := f"novel {n}" if self.kind == "text" else n) in self.id_of_name:
             n += 1
+        if self.kind != "text" and n > LARGEST[self.kind]:
+            raise DiscovererError(
+                f"discoveries are counted from first_novel, {self.first_novel}, and the next number, {n}, is too large "
+                "for a label; set a smaller first_novel"
+            )
         return label

@@ -1,0 +1,72 @@
+"""Whether the parts of a stored discoverer fit each other: damage is refused before anything is built on it."""
+
+from collections.abc import Mapping
+from typing import Any, get_args
+
+import torch
+
+from igcd.discoverer.arguments import is_count, is_finite_number
+from igcd.discoverer.kept_rows import KeptRows
+from igcd.discoverer.space import Space
+from igcd.memory.category_ledger import LARGEST, CategoryLedger, DiscovererError, Status
+from igcd.types import UNLABELED, IntArray
+
+
+def check_stored(
+    ledger: CategoryLedger, kept: KeptRows, space: Space, row_ids: IntArray, fitted: Mapping[str, Any]
+) -> None:
+    """Raises `DiscovererError` for the first part that cannot have been stored by a discoverer."""
+    n_features = fitted["n_features_in_"]
+    numbers = [fitted[name] for name in ("n_neighbors_", "margin_", "_n_batches", "_n_calibrated")]
+    if fitted["unsure_threshold_"] is not None:
+        numbers.append(fitted["unsure_threshold_"])
+    n, entries, components = len(ledger.categories), kept.entries, space.components
+    width = n_features if components is None else len(components)
+    checks = {
+        "ids": [category.id for category in ledger.categories] == list(range(n)),
+        "names": all(category_id in range(n) for category_id in ledger.id_of_name.values()),
+        "labels": all(_is_label(ledger, category.label) for category in ledger.categories),
+        "statuses": all(category.status in get_args(Status) for category in ledger.categories),
+        "merges": _merges_end(ledger),
+        "mean": space.mean.shape == (n_features,) and space.mean.is_floating_point(),
+        "components": components is None or components.shape == (width, n_features),
+        "fitted numbers": all(is_finite_number(number) for number in numbers) and is_count(fitted["n_neighbors_"]),
+        "exponent": abs(space.exponent) < 2000,
+        "kept": entries.content.ndim == 2 and (len(entries) == 0 or entries.content.shape[1] == width),
+        "kept.categories": _are_ids(entries.categories, n) and bool((entries.categories != UNLABELED).all()),
+        "kept.is_pseudo": entries.is_pseudo.dtype == torch.bool,
+        "row_ids": _are_ids(torch.from_numpy(row_ids), n),
+    }
+    dtypes = {part.dtype for part in (space.mean, components, entries.content) if part is not None}
+    checks["types"] = [str(dtype) for dtype in dtypes] == [f"torch.{fitted['_dtype_name']}"]
+    checks["numbers"] = all(
+        bool(part.isfinite().all()) for part in (space.mean, components, entries.content) if part is not None
+    )
+    for name, is_sound in checks.items():
+        if not is_sound:
+            raise DiscovererError(f"a stored discoverer is damaged, its {name} do not fit the rest; store it again")
+
+
+def _are_ids(ids: torch.Tensor, n: int) -> bool:
+    """Whether these are positions of categories, or −1."""
+    is_row = ids.ndim == 1 and ids.dtype == torch.int64
+    return is_row and (len(ids) == 0 or (int(ids.min()) >= UNLABELED and int(ids.max()) < n))
+
+
+def _is_label(ledger: CategoryLedger, label: object) -> bool:
+    if ledger.kind == "text":
+        return isinstance(label, str)
+    return isinstance(label, int | float) and abs(label) <= LARGEST["int"]
+
+
+def _merges_end(ledger: CategoryLedger) -> bool:
+    """Whether every merge leads to a category that there is, and none in a circle."""
+    for category in ledger.categories:
+        seen = {category.id}
+        into = category.merged_into
+        while into is not None:
+            if into in seen or into not in range(len(ledger.categories)):
+                return False
+            seen.add(into)
+            into = ledger.categories[into].merged_into
+    return True
