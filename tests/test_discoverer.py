@@ -678,6 +678,12 @@ def test_a_name_that_is_too_large_is_refused_and_nothing_is_changed(model, name)
     assert everything(model) == before
 
 
+def test_what_is_no_label_at_all_is_the_name_of_no_category(model):
+    for decide in (model.rename, model.merge, lambda one, other: model.split(0, blob(0, 3), name=[one, other])):
+        with pytest.raises(DiscovererError, match=r"there is no category \[1\]|must be a whole number"):
+            decide([1], [2])
+
+
 @pytest.mark.parametrize(
     ("entry", "damage"),
     [

@@ -62,7 +62,10 @@ class CategoryLedger:
         self.id_of_name: dict[Label, int] = {}  # every name ever given
 
     def __contains__(self, label: Label) -> bool:
-        return label in self.id_of_name
+        try:
+            return label in self.id_of_name
+        except TypeError:  # a list, for one, is no label
+            return False
 
     def read(self, y: npt.NDArray[Any]) -> list[Label | None]:
         """Labels as they are compared, None where a row has none. (n,) -> n.
@@ -96,7 +99,7 @@ class CategoryLedger:
 
     def find(self, label: Label) -> Category:
         """The live category that goes, or went, by this name."""
-        if label not in self.id_of_name:
+        if label not in self:
             names = ", ".join(repr(category.label) for category in self.categories if category.merged_into is None)
             raise DiscovererError(f"there is no category {label!r}; take one of {names or 'those that fit finds'}")
         category = self.current(self.id_of_name[label])
