@@ -75,7 +75,8 @@ def ledger_for(y: npt.NDArray[Any], *, unlabeled: int | str, first_novel: int | 
     if isinstance(mark, str):
         raise DiscovererError(f"labels are numbers, so unlabeled must be one, got {mark!r}; set it to -1")
     if first_novel == "auto":
-        largest = max((value for value in values if value is not None), default=0)
+        sizes = (value for value in values if value is not None and abs(value) <= LARGEST[kind])
+        largest = max(sizes, default=0)  # the ledger refuses those beyond
         n_digits = max(3, len(str(int(max(largest, 0)))) + 1)
         if 10**n_digits > LARGEST[kind]:
             raise DiscovererError(
