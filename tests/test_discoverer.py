@@ -659,7 +659,7 @@ def test_labels_that_no_number_of_a_discovery_can_follow_are_refused():
     model = CategoryDiscoverer(first_novel=1000).fit(X, large)
     assert model.categories_.tolist() == [2**62, 2**62 + 1, 2**62 + 2, 2**62 + 3, 1000, 1001]
     for label in (float("inf"), float("nan"), 10**30):
-        with pytest.raises(ValueError, match="labels must be numbers from|contains NaN"):
+        with pytest.raises(ValueError, match=r"labels must be numbers from|contains NaN"):
             CategoryDiscoverer().fit(blob(0, 2), np.array([label, 3], dtype=object))
     for first_novel in (10**30, 2**63):
         with pytest.raises(DiscovererError, match="first_novel must be a whole number of 1 or more below 2\\^63"):
