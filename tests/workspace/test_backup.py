@@ -11,7 +11,7 @@ from igcd.errors import IgcdError
 from igcd.workspace import decisions, queries
 from igcd.workspace.accept import accept_stage
 from igcd.workspace.backup import restore, write_backup
-from igcd.workspace.catalog import BACKUP_FILE, CATALOG_FILE, DamagedError, file_fault, open_catalog
+from igcd.workspace.catalog import BACKUP_FILE, CATALOG_FILE, DamagedError, file_fault, open_catalog, time_of
 
 OWL, HARE = 1, 2
 
@@ -73,6 +73,27 @@ def test_restoring_brings_back_the_copy_and_keeps_the_damaged_catalog(workspace)
     with open_catalog(workspace) as catalog:
         decisions.name(catalog, HARE, "brown hare", author="ann")
     assert names(workspace) == ["owl", "brown hare"]
+
+
+def test_a_copy_of_an_impossible_year_is_restored(workspace, monkeypatch):
+    damage(workspace)
+    monkeypatch.setattr("igcd.workspace.catalog.time_of", lambda path: time_of(Distant(path)))
+    with pytest.raises(DamagedError, match="made at an unknown time"):
+        open_catalog(workspace)
+    monkeypatch.setattr("igcd.workspace.backup.time_of", lambda path: time_of(Distant(path)))
+    assert restore(workspace).made == "an unknown time"
+
+
+class Distant:
+    """A file of the year 36,812, as a tmpfs can hold it."""
+
+    st_mtime = 2.0**40
+
+    def __init__(self, path):
+        assert path.is_file()
+
+    def stat(self):
+        return self
 
 
 def test_a_catalog_that_is_gone_is_restored(workspace):

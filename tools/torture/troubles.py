@@ -223,9 +223,10 @@ class TroubleTrials:
     def clock_backwards(self, command: str, place: Path, rng: random.Random) -> Verdict:
         """A clock that was years ahead when the state was made, and jumps back while the command runs."""
         self.lay_out(command, place)
-        for path in place.rglob("*"):
-            moment = rng.choice((0, 1, 4_102_444_800, time.time()))
-            os.utime(path, (moment, moment))
+        for path in (*place.rglob("*"), *self._first.rglob("*"), *self._second.rglob("*")):
+            moment = rng.choice((0, 1, 4_102_444_800, 2**40, -(2**34), time.time()))
+            with contextlib.suppress(OSError):  # not every file system has every year
+                os.utime(path, (moment, moment))
         years = rng.choice((-30, -3, 40))
         verdict = self.suffer(command, place, lambda: _move_clock(years))
         require(verdict.outcome == "accepted", f"a wrong clock stops nothing: {verdict.words}")
