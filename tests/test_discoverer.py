@@ -540,7 +540,15 @@ def test_labels_are_of_one_kind(model):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        *[("n_neighbors", 0), ("margin", "wide"), ("n_support", 2.5), ("tau", 0), ("max_iou", 1.5), ("n_closest", 0)],
+        *[
+            ("n_neighbors", 0),
+            ("margin", "wide"),
+            ("n_support", 2.5),
+            ("tau", 0),
+            ("tau", 1e-300),
+            ("max_iou", 1.5),
+            ("n_closest", 0),
+        ],
         *[("n_components", 0), ("unsure", "never"), ("n_kept", 1), ("unlabeled", None), ("first_novel", -3)],
     ],
 )

@@ -12,6 +12,8 @@ from igcd.memory.category_ledger import LARGEST, CategoryLedger, DiscovererError
 from igcd.types import UNLABELED
 
 LARGEST_FLOAT = sys.float_info.max
+MIN_TAU = 1e-6
+"""Below it, similarities divided by tau are beyond what float32 can hold, and probabilities are not numbers."""
 _COUNT = "a whole number of 1 or more"
 
 
@@ -23,7 +25,7 @@ def check_parameters(given: Mapping[str, Any]) -> None:
         ("n_neighbors", given["n_neighbors"] == "auto" or is_count(given["n_neighbors"]), f"{_COUNT}, or 'auto'"),
         ("margin", given["margin"] == "auto" or is_finite_number(given["margin"]), "a number or 'auto'"),
         ("n_support", is_count(given["n_support"]), _COUNT),
-        ("tau", is_finite_number(given["tau"]) and given["tau"] > 0, "a number above 0"),
+        ("tau", is_finite_number(given["tau"]) and given["tau"] >= MIN_TAU, f"a number of {MIN_TAU} or more"),
         ("max_iou", is_finite_number(given["max_iou"]) and 0 <= given["max_iou"] <= 1, "a number from 0 to 1"),
         ("n_closest", is_count(given["n_closest"]), _COUNT),
         ("n_components", given["n_components"] is None or is_count(given["n_components"]), f"{_COUNT}, or None"),
