@@ -10,13 +10,14 @@ from tools.torture.reader import Reader
 
 def all_readers(scratch: Path, *, with_models: bool = True) -> list[Reader]:
     """Every reader with its sample. The models take some seconds to make."""
+    from tools.torture.readers_of_arguments import argument_readers
     from tools.torture.readers_of_data import data_readers
     from tools.torture.readers_of_embeddings import embedding_readers
     from tools.torture.readers_of_records import record_readers
     from tools.torture.readers_of_workspaces import workspace_readers
 
     readers = [*data_readers(), *record_readers(scratch / "records"), *workspace_readers(scratch / "workspace")]
-    readers += embedding_readers(scratch / "embeddings")
+    readers += [*embedding_readers(scratch / "embeddings"), *argument_readers(scratch / "arguments")]
     if with_models:
         from tools.torture.readers_of_models import model_readers
 
