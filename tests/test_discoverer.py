@@ -549,7 +549,15 @@ def test_labels_are_of_one_kind(model):
             ("max_iou", 1.5),
             ("n_closest", 0),
         ],
-        *[("n_components", 0), ("unsure", "never"), ("n_kept", 1), ("unlabeled", None), ("first_novel", -3)],
+        *[
+            ("n_components", 0),
+            ("unsure", "never"),
+            ("n_kept", 1),
+            ("n_kept", 10**30),
+            ("n_neighbors", 2**62),
+            ("unlabeled", None),
+            ("first_novel", -3),
+        ],
     ],
 )
 def test_a_wrong_parameter_is_named(name, value):
@@ -670,7 +678,7 @@ def test_labels_that_no_number_of_a_discovery_can_follow_are_refused():
         with pytest.raises(ValueError, match=r"labels must be numbers from|contains NaN"):
             CategoryDiscoverer().fit(blob(0, 2), np.array([label, 3], dtype=object))
     for first_novel in (10**30, 2**63):
-        with pytest.raises(DiscovererError, match="first_novel must be a whole number of 1 or more below 2\\^63"):
+        with pytest.raises(DiscovererError, match=r"first_novel must be a whole number from 1 to 2\^63 - 1"):
             CategoryDiscoverer(first_novel=first_novel).fit(X, y)
     with pytest.raises(DiscovererError, match="too large for a label; set a smaller first_novel"):
         CategoryDiscoverer(first_novel=2**63 - 1).fit(X, y)
@@ -710,6 +718,8 @@ def test_what_is_no_label_at_all_is_the_name_of_no_category(model):
         ("kept.content", lambda tensor: tensor[:, :2]),
         ("row_ids", lambda tensor: tensor + 90),
         ("row_keys", lambda tensor: tensor + 100),
+        ("kept.n_per_category", lambda _: str(10**30)),
+        ("parameters", lambda text: text.replace('"n_kept": 50', f'"n_kept": {10**30}')),
     ],
 )
 def test_a_damaged_state_is_refused_in_a_sentence(model, entry, damage):

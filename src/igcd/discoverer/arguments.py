@@ -14,13 +14,16 @@ from igcd.types import UNLABELED
 LARGEST_FLOAT = sys.float_info.max
 MIN_TAU = 1e-6
 """Below it, similarities divided by tau are beyond what float32 can hold, and probabilities are not numbers."""
-_COUNT = "a whole number of 1 or more"
+MAX_COUNT = 10**9
+"""More rows than any memory holds; what is computed from such a number still fits into 64 bits."""
+_COUNT = f"a whole number from 1 to {MAX_COUNT:,}"
 
 
 def check_parameters(given: Mapping[str, Any]) -> None:
     """Refuses the first parameter that makes no sense, and says what would."""
     unsure, n_kept, first_novel = given["unsure"], given["n_kept"], given["first_novel"]
-    is_small = is_count(first_novel) and first_novel <= LARGEST["int"]
+    is_first = isinstance(first_novel, int | np.integer) and not isinstance(first_novel, bool)
+    is_first = is_first and 1 <= first_novel <= LARGEST["int"]
     checks: list[tuple[str, bool, str]] = [
         ("n_neighbors", given["n_neighbors"] == "auto" or is_count(given["n_neighbors"]), f"{_COUNT}, or 'auto'"),
         ("margin", given["margin"] == "auto" or is_finite_number(given["margin"]), "a number or 'auto'"),
@@ -32,7 +35,7 @@ def check_parameters(given: Mapping[str, Any]) -> None:
         ("unsure", unsure in (None, "auto") or is_finite_number(unsure), "a number, 'auto' or None"),
         ("n_kept", is_count(n_kept) and n_kept >= 2, "a whole number of 2 or more"),
         ("unlabeled", isinstance(given["unlabeled"], int | str), "a whole number, a text or 'auto'"),
-        ("first_novel", first_novel == "auto" or is_small, f"{_COUNT} below 2^63, or 'auto'"),
+        ("first_novel", first_novel == "auto" or is_first, "a whole number from 1 to 2^63 - 1, or 'auto'"),
     ]
     for name, is_right, wanted in checks:
         if not is_right:
@@ -90,8 +93,8 @@ def ledger_for(y: npt.NDArray[Any], *, unlabeled: int | str, first_novel: int | 
 
 
 def is_count(value: object) -> bool:
-    """Whether a value is a whole number of 1 or more."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= 1
+    """Whether a value is a whole number that can count rows."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and 1 <= int(value) <= MAX_COUNT
 
 
 def is_finite_number(value: object) -> bool:

@@ -33,6 +33,7 @@ def check_stored(
         "fitted numbers": all(is_finite_number(number) for number in numbers) and is_count(fitted["n_neighbors_"]),
         "exponent": abs(space.exponent) < 2000,
         "kept": entries.content.ndim == 2 and (len(entries) == 0 or entries.content.shape[1] == width),
+        "rows per category": is_count(entries.n_per_category),
         "kept.categories": _are_ids(entries.categories, n) and bool((entries.categories != UNLABELED).all()),
         "kept.is_pseudo": entries.is_pseudo.dtype == torch.bool,
         "row_ids": _are_ids(torch.from_numpy(row_ids), n),
