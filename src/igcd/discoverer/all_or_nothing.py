@@ -9,7 +9,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 
-CHANGED_IN_PLACE = ("ledger_", "_kept", "_discoveries")
+CHANGED_IN_PLACE = ("ledger_", "_kept", "_means", "_discoveries")
 """Attributes whose content a call changes; all others are replaced by new objects."""
 
 

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from igcd.memory.category_ledger import LARGEST, CategoryLedger, DiscovererError, Label, label_kind
+from igcd.limits import MAX_SEED
+from igcd.memory.category_ledger import LARGEST, MAX_LABEL, CategoryLedger, DiscovererError, Label, label_kind
 from igcd.types import UNLABELED
 
 LARGEST_FLOAT = sys.float_info.max
-MIN_TAU = 1e-6
-"""Below it, similarities divided by tau are beyond what float32 can hold, and probabilities are not numbers."""
 MAX_COUNT = 10**9
 """More rows than any memory holds; what is computed from such a number still fits into 64 bits."""
 _COUNT = f"a whole number from 1 to {MAX_COUNT:,}"
@@ -21,21 +20,25 @@ _COUNT = f"a whole number from 1 to {MAX_COUNT:,}"
 
 def check_parameters(given: Mapping[str, Any]) -> None:
     """Refuses the first parameter that makes no sense, and says what would."""
-    unsure, n_kept, first_novel = given["unsure"], given["n_kept"], given["first_novel"]
-    is_first = isinstance(first_novel, int | np.integer) and not isinstance(first_novel, bool)
-    is_first = is_first and 1 <= first_novel <= LARGEST["int"]
+    unsure, n_kept, n_novel = given["unsure"], given["n_kept"], given["n_novel"]
     checks: list[tuple[str, bool, str]] = [
-        ("n_neighbors", given["n_neighbors"] == "auto" or is_count(given["n_neighbors"]), f"{_COUNT}, or 'auto'"),
-        ("margin", given["margin"] == "auto" or is_finite_number(given["margin"]), "a number or 'auto'"),
-        ("n_support", is_count(given["n_support"]), _COUNT),
-        ("tau", is_finite_number(given["tau"]) and given["tau"] >= MIN_TAU, f"a number of {MIN_TAU} or more"),
-        ("max_iou", is_finite_number(given["max_iou"]) and 0 <= given["max_iou"] <= 1, "a number from 0 to 1"),
-        ("n_closest", is_count(given["n_closest"]), _COUNT),
+        ("n_novel", n_novel is None or n_novel == 0 or is_count(n_novel), "a whole number of 0 or more, or None"),
+        ("granularity", is_finite_number(given["granularity"]), "a number"),
         ("n_components", given["n_components"] is None or is_count(given["n_components"]), f"{_COUNT}, or None"),
-        ("unsure", unsure in (None, "auto") or is_finite_number(unsure), "a number, 'auto' or None"),
+        ("unsure", unsure is None or (is_finite_number(unsure) and 0 <= unsure <= 1), "a number from 0 to 1, or None"),
         ("n_kept", is_count(n_kept) and n_kept >= 2, "a whole number of 2 or more"),
         ("unlabeled", isinstance(given["unlabeled"], int | str), "a whole number, a text or 'auto'"),
-        ("first_novel", first_novel == "auto" or is_first, "a whole number from 1 to 2^63 - 1, or 'auto'"),
+        (
+            "first_novel",
+            given["first_novel"] == "auto"
+            or (_is_whole(given["first_novel"]) and 1 <= given["first_novel"] < MAX_LABEL),
+            "a whole number from 1 to 2**62 - 1, or 'auto'",
+        ),
+        (
+            "random_state",
+            _is_whole(given["random_state"]) and 0 <= given["random_state"] <= MAX_SEED,
+            "a whole number from 0 to 2**63 - 1",
+        ),
     ]
     for name, is_right, wanted in checks:
         if not is_right:
@@ -82,19 +85,21 @@ def ledger_for(y: npt.NDArray[Any], *, unlabeled: int | str, first_novel: int | 
     if first_novel == "auto":
         sizes = (value for value in values if value is not None and abs(value) <= LARGEST[kind])
         largest = max(sizes, default=0)  # the ledger refuses those beyond
-        n_digits = max(3, len(str(int(max(largest, 0)))) + 1)
-        if 10**n_digits > LARGEST[kind]:
+        first_novel = 10 ** max(3, len(str(int(max(largest, 0)))) + 1)
+        if int(first_novel) > LARGEST[kind]:
             raise DiscovererError(
-                f"labels must leave room for discoveries to be counted above them, got {largest}; set first_novel, or "
-                "use smaller labels or texts"
+                f"labels leave no room for numbers of new categories, the largest is {largest}; set first_novel"
             )
-        first_novel = 10**n_digits
     return CategoryLedger(kind=kind, unlabeled=mark, first_novel=int(first_novel))
 
 
 def is_count(value: object) -> bool:
     """Whether a value is a whole number that can count rows."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool) and 1 <= int(value) <= MAX_COUNT
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def is_finite_number(value: object) -> bool:

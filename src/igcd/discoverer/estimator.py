@@ -1,13 +1,12 @@
 """Category discovery on any embeddings, as a scikit-learn estimator: recognise what is known, find what is new, go on.
 
-`CategoryLedger` keeps ids and names, `CategoryDiscoverer` the features. The maths is in `functional`, the few features
-that are remembered of each category are in a `SupportSet` of `memory`.
+`CategoryLedger` keeps ids and names, `KeptRows` some rows of each category, `CategoryMeans` is the classifier. What is
+new and how many is answered by `functional.discovery`.
 """
 # ruff: noqa: N803 - X is what scikit-learn calls the features
 
 import json
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import asdict
 from typing import Any, Literal, Self, TypeVar
 
@@ -23,68 +22,52 @@ from sklearn.base import (  # type: ignore[import-untyped]
 from sklearn.utils import Tags  # type: ignore[import-untyped]
 from sklearn.utils.validation import check_is_fitted, validate_data  # type: ignore[import-untyped]
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from igcd.discoverer.all_or_nothing import all_or_nothing
 from igcd.discoverer.arguments import check_labels, check_parameters, ledger_for
+from igcd.discoverer.category_means import ROWS_AT_A_TIME, CategoryMeans
 from igcd.discoverer.kept_rows import KeptRows
-from igcd.discoverer.novel_peaks import find_novel_peaks
-from igcd.discoverer.reports import Discovery, Support
+from igcd.discoverer.reports import Discovery
 from igcd.discoverer.rows import Batch, digests, one_label_each, rising
 from igcd.discoverer.soundness import check_stored
-from igcd.discoverer.space import ROWS_AT_A_TIME, Space
+from igcd.discoverer.space import Space
 from igcd.errors import IgcdError
 from igcd.functional.assignment import contingency, match
-from igcd.functional.density import choose_n_neighbors
-from igcd.functional.grouping import distinct
-from igcd.functional.neighbors import neighbor_graph
-from igcd.functional.novelty import calibrate_margin, match_known
+from igcd.functional.calibration import DEFAULT_SHARPNESS, rehearsed_sharpness
+from igcd.functional.discovery import Discovered, discover
+from igcd.functional.novelty import Projection
+from igcd.functional.whitening import Whitening
 from igcd.memory.category_ledger import CategoryLedger, DiscovererError, Label
 from igcd.memory.support_set import SupportSet
 from igcd.types import UNLABELED, BoolArray, IntArray
 
-DEFAULT_K = 10
-"""The paper's K, taken where too few rows are labeled to tell."""
-DEFAULT_MARGIN = 0.03
-"""Taken where too few rows are labeled to tell; from first experiments on image features."""
-MAX_K = 40
-"""The largest K that `auto` tries."""
-MIN_LABELED = 5
-"""A category with fewer labeled rows does not help to calibrate K, the margin and the threshold for unsure."""
-UNSURE_SHARE = 0.02
-"""The share of labeled rows that `unsure="auto"` would be unsure of, each compared with the others of its category."""
 MAX_REJECTED = 100
 """Of so many rejected categories the features are remembered; the oldest are forgotten first."""
-STATE_VERSION = 1
-_FITTED_NUMBERS = (
-    *("n_features_in_", "n_neighbors_", "margin_", "unsure_threshold_"),
-    *("_dtype_name", "_n_batches", "_n_calibrated"),
-)
+STATE_VERSION = 2
+_FITTED_NUMBERS = ("n_features_in_", "_dtype_name", "_n_batches", "_n_calibrated", "n_groups_")
 
 
 class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Recognises labeled categories in embeddings and finds the ones nobody labeled, however many there are.
 
-    A row belongs to the category whose few support rows it is most similar to (a soft nearest neighbor classifier).
-    Density peaks of the unlabeled rows that no known category explains become new categories. `partial_fit` goes on
-    with a later batch: it recognises, extends and opens categories, and never renumbers one.
+    Rows are whitened by the spread inside categories and pulled together with their neighbors; a tree grows over them
+    in which known categories are fixed, and labels say where to cut it (docs/how_it_works.md). A row belongs to the
+    category with the nearest mean. `partial_fit` goes on with a later batch: it recognises, extends and opens
+    categories, and never renumbers one.
 
     Parameters
     ----------
-    n_neighbors: K, the neighbors that make the density. "auto": the K at which the labeled categories come out as one
-        density peak each.
-    margin: how much denser than similar to a known category a peak must be to be new. "auto": told by the labeled
-        rows, each category hidden in turn.
-    n_support: rows per category that the classifier compares with.
-    tau: its temperature.
-    max_iou: of two peaks that share more of their neighbors than this, the denser stays.
-    n_closest: similarity to a known category is the mean over so many of its closest rows.
+    n_novel: how many categories are new, if you know it. None: found from labels and the rows themselves.
+    granularity: from coarse (negative) to fine (positive); 0 is what labels ask for. 1 cuts the tree at a height e
+        times lower.
     n_components: features are centered, reduced to so many principal components and normalised; None: normalised only.
-    unsure: a row whose `n_closest` closest kept rows of one category are less similar than this is unsure. "auto":
-        one in fifty labeled rows would be; None: never unsure.
-    n_kept: rows per category kept to tell known from new and from unsure, also in later batches.
+    unsure: a row whose best category is less probable than this is unsure. None: never unsure.
+    n_kept: rows per category kept to tell known from new in later batches.
     unlabeled: the label that means "none". "auto": −1 among numbers; None, "" and "-1" among texts.
     first_novel: the number that discoveries are counted from. "auto": a power of ten, 1000 or more, with room for ten
         times the labels of `fit`; 1 for texts ("novel 1").
+    random_state: seed of the few draws that are made; the same rows and seed give the same answer.
 
     Attributes
     ----------
@@ -93,12 +76,11 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
     labels_: label of every row of the last call; the unlabeled mark (−1 or "") where unsure.
     n_novel_: how many of the categories were found and not named yet.
     discoveries_: how each category that was found was found, see `Discovery`.
-    support_: what the classifier compares with, see `Support`.
+    means_: the mean of each category in the whitened space, rows as in `categories_`.
     ledger_: every category there is or was, see `CategoryLedger`.
-    n_neighbors_, margin_, unsure_threshold_: as given or as the labeled rows told.
 
     >>> X = np.array([[0, 1.0], [0.1, 1], [0.2, 1], [1, 0], [1, 0.1], [1, 0.2]])
-    >>> model = CategoryDiscoverer().fit(X, ["up", "up", "", "right", "", ""])
+    >>> model = CategoryDiscoverer(n_novel=0).fit(X, ["up", "up", "", "right", "", ""])
     >>> model.predict([[0.3, 2.0], [3, 0.1]]).tolist()
     ['up', 'right']
     """
@@ -106,29 +88,23 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
     def __init__(
         self,
         *,
-        n_neighbors: int | Literal["auto"] = "auto",
-        margin: float | Literal["auto"] = "auto",
-        n_support: int = 5,
-        tau: float = 0.1,
-        max_iou: float = 0.6,
-        n_closest: int = 5,
-        n_components: int | None = 128,
-        unsure: float | Literal["auto"] | None = "auto",
+        n_novel: int | None = None,
+        granularity: float = 0.0,
+        n_components: int | None = 256,
+        unsure: float | None = 0.2,
         n_kept: int = 50,
         unlabeled: int | str = "auto",
         first_novel: int | Literal["auto"] = "auto",
+        random_state: int = 0,
     ) -> None:
-        self.n_neighbors = n_neighbors
-        self.margin = margin
-        self.n_support = n_support
-        self.tau = tau
-        self.max_iou = max_iou
-        self.n_closest = n_closest
+        self.n_novel = n_novel
+        self.granularity = granularity
         self.n_components = n_components
         self.unsure = unsure
         self.n_kept = n_kept
         self.unlabeled = unlabeled
         self.first_novel = first_novel
+        self.random_state = random_state
 
     # Learning --------------------------------------------------------------------------------------------------------
 
@@ -136,24 +112,21 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None) -> Self:
         """Learns from labeled and unlabeled rows, and forgets what was before. (n, d), (n,).
 
-        Without y nothing is known and every density peak is a category. Of equal rows with different labels the most
-        frequent label counts for all. Like every call, it changes all it has to, or nothing where it raises.
+        Without y nothing is known and every category that is found is new. Of equal rows with different labels the most
+        frequent label counts. Like every call, it changes all it has to, or nothing where it raises.
         """
         check_parameters(self.get_params())
         features, labels = self._read(X, y, first=True)
         self._discoveries: list[Discovery] = []
         self._n_batches = 0
         self._n_calibrated = 0
-        self.n_neighbors_ = DEFAULT_K if self.n_neighbors == "auto" else self.n_neighbors
-        self.margin_ = DEFAULT_MARGIN if self.margin == "auto" else float(self.margin)
-        self.unsure_threshold_ = None if self.unsure is None or self.unsure == "auto" else float(self.unsure)
         return self._learn(features, labels, first=True)
 
     @all_or_nothing
     def partial_fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, classes: npt.ArrayLike | None = None
     ) -> Self:
-        """Goes on with a later batch. (n, d), (n,).
+        """Goes on with a later batch; where that fails, nothing has changed. (n, d), (n,).
 
         A label may be that of a known category, of an earlier discovery, or new; a new label whose rows are mostly in
         one discovery names it. Unlabeled rows are recognised or open new categories. `classes` lists the labels that
@@ -173,30 +146,21 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         rows = X[first_rows]
         if first:
             self._space = Space.fit(rows, n_components=self.n_components)
-            kept = SupportSet(n_per_category=max(self.n_kept, self.n_support))
-            kept.content = self._space.compare(rows[:1])[:0]
-            self._kept = KeptRows(self.ledger_, kept, n_support=self.n_support)
-        self._kept.n_support = self.n_support  # set_params may have changed it
-        h = self._space.compare(rows)
+        h = self._space(rows)
+        if first:
+            kept = SupportSet(n_per_category=self.n_kept)
+            kept.content = h[:0]
+            self._kept = KeptRows(self.ledger_, kept)
+            self._means = CategoryMeans(Whitening(torch.eye(h.shape[1], dtype=h.dtype)), DEFAULT_SHARPNESS)
         ids = self._take_in_labels(one_label_each(labels, of_row, len(keys)), keys, h)
         batch = Batch(keys, first_rows.astype(np.int64), h, ids)
-
-        labeled_h, labeled_ids = _with_enough_rows(*self._kept.labeled_with(batch))
-        # Of all calls the one with the most labeled rows has the say about what they tell.
-        has_say = len(distinct(labeled_ids)[0]) >= 2 and len(labeled_h) >= self._n_calibrated
-        if has_say:
-            self._n_calibrated = len(labeled_h)
-            self._calibrate(labeled_h, labeled_ids)
         is_labeled = (ids != UNLABELED).numpy()
-        self._kept.remember(h[is_labeled], ids[is_labeled], keys[is_labeled].tolist())
-        if has_say and self.unsure == "auto":
-            self.unsure_threshold_ = self._kept.similarity_of_most(
-                labeled_h, labeled_ids, n_closest=self.n_closest, unsure_share=UNSURE_SHARE
-            )
-        self._discover(batch)
 
+        found = self._look(batch, first=first)
+        self._kept.remember(h[is_labeled], ids[is_labeled], keys[is_labeled].tolist())
+        self._take_in(batch, found)
         assigned = ids.clone()
-        assigned[~is_labeled] = self._assign(h[~is_labeled])
+        assigned[~is_labeled] = self._assign(self._whitened(h[~is_labeled]))
         # A label that other labels of equal rows outnumbered everywhere is not a category.
         ledger = self.ledger_
         given = np.array(
@@ -234,12 +198,14 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
 
         Most labeled rows in it have that label, and most rows with that label are in it.
         """
+        if not newly or not len(self._means.ids):
+            return {}
         names = rising({label for label in labels if label is not None})
         row_of_name = {name: row for row, name in enumerate(names)}
         categories = np.array([row_of_name[label] for label in labels if label is not None], dtype=np.int64)
-        predicted = self._assign(h[[label is not None for label in labels]]).numpy()
+        predicted = self._predict_ids(self._whitened(h[[label is not None for label in labels]])).numpy()
         is_found = np.isin(predicted, self.ledger_.live("novel"))
-        if not newly or not is_found.any():
+        if not is_found.any():
             return {}
         counts = contingency(predicted, categories).toarray()
         named = {}
@@ -251,56 +217,76 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
                 named[names[column]] = category_id
         return named
 
-    def _calibrate(self, h: Tensor, ids: Tensor) -> None:
-        """K and the margin as labeled rows tell them. (n, c), (n,)."""
-        if self.n_neighbors == "auto":
-            graph = neighbor_graph(h, min(2 * MAX_K, len(h) - 1))
-            self.n_neighbors_ = choose_n_neighbors(graph, ids, count="total", max_iou=self.max_iou)
-        if self.margin == "auto":
-            # With all of n_closest: careful, for people label few of their many rows.
-            # Where the few rows have no peak to learn from, what held before holds on.
-            with suppress(IgcdError):
-                margin = calibrate_margin(
-                    h, ids, n_neighbors=self.n_neighbors_, n_closest=self.n_closest, max_iou=self.max_iou
-                )
-                # Below 0 when K is large for the labeled rows; but what is more similar than dense is surely known.
-                self.margin_ = max(0.0, margin)
+    def _look(self, batch: Batch, *, first: bool) -> Discovered:
+        """Asks the core about the unlabeled rows, with all that is labeled or kept as known.
 
-    def _discover(self, batch: Batch) -> None:
-        """Density peaks of the unlabeled rows that no category there is explains open new ones."""
-        rows = (batch.ids == UNLABELED).nonzero()[:, 0]
-        if len(rows) < 3:
-            return
-        h, keys = batch.h[rows], batch.keys[rows.numpy()]
-        # Whatever is kept explains a peak: known categories, earlier discoveries, and what was rejected.
-        peaks = find_novel_peaks(
-            h,
-            *self._kept.all_with(batch),
-            torch.from_numpy(np.isin(keys, self._kept.entries.image_ids)),
-            n_neighbors=self.n_neighbors_,
-            n_members=self._kept.entries.n_per_category,
-            n_closest=self.n_closest,
-            n_support=self.n_support,
-            max_iou=self.max_iou,
-            margin=self.margin_,
+        How rows are whitened and how sharply distances decide is found again when labels have doubled.
+        """
+        known, categories = self._kept.all_with(batch)
+        unlabeled = batch.h[batch.ids == UNLABELED]
+        n_labeled = self._kept.n_labeled + int((batch.ids != UNLABELED).sum())
+        recalibrates = first or n_labeled >= 2 * max(self._n_calibrated, 1)
+        found = discover(
+            unlabeled,
+            known,
+            categories,
+            n_novel=self.n_novel,
+            granularity=self.granularity,
+            whitening=None if recalibrates else self._means.whitening,
+            seed=self.random_state,
         )
-        members = peaks.members
-        ids = torch.tensor([self.ledger_.open() for _ in range(len(peaks.idx))], dtype=torch.int64)
-        for peak in range(len(peaks.idx)):
-            own = batch.first_rows[rows[members.idx[members.peak == peak]].numpy()].tolist()
-            nearest_id = int(peaks.nearest.category[peak])
+        self.n_groups_ = found.cut.n_groups
+        if recalibrates:
+            self._n_calibrated = n_labeled
+            sharpness = rehearsed_sharpness(unlabeled, known, categories, seed=self.random_state)
+            self._means = CategoryMeans(found.whitening, sharpness)
+            for row, category_id in enumerate(found.known_ids.tolist()):
+                n_rows = int((categories == category_id).sum()) + int((found.category == row).sum())
+                self._means.put(category_id, found.means[row], n_rows)
+        else:
+            for category_id in sorted({*batch.ids.tolist()} - {UNLABELED}):
+                new = (batch.ids == category_id) & ~torch.from_numpy(
+                    np.isin(batch.keys, self._kept.keys_of(category_id))
+                )
+                if new.any():
+                    self._means.add(category_id, self._whitened(batch.h[new]))
+        return found
+
+    def _take_in(self, batch: Batch, found: Discovered) -> None:
+        """Opens the categories that were found, and keeps some of their rows."""
+        rows = (batch.ids == UNLABELED).nonzero()[:, 0]
+        whitened = self._whitened(batch.h[rows])
+        for number in range(found.n_novel):
+            mean = found.means[found.n_known + number]
+            own = (found.category == found.n_known + number).nonzero()[:, 0]
+            peak = found.typical[number]
+            others = own[own != peak]
+            others = others[(whitened[others] @ mean).argsort(descending=True, stable=True)]
+            members = torch.cat([peak[None], others])[: self._kept.entries.n_per_category]
+            nearest_id, similarity = self._most_alike(mean)
+            category_id = self.ledger_.open()
+            self._means.put(category_id, mean, len(own))
+            first_rows = batch.first_rows[rows[members].numpy()].tolist()
             self._discoveries.append(
                 Discovery(
-                    id=int(ids[peak]),
+                    id=category_id,
                     batch=self._n_batches,
-                    peak=own[0],
-                    members=tuple(own),
-                    density=float(peaks.density[peak]),
-                    nearest_id=None if nearest_id == UNLABELED else nearest_id,
-                    similarity=None if nearest_id == UNLABELED else float(peaks.nearest.similarity[peak]),
+                    peak=first_rows[0],
+                    members=tuple(first_rows),
+                    n_rows=len(own),
+                    nearest_id=nearest_id,
+                    similarity=similarity,
                 )
             )
-        self._kept.add_guesses(h[members.idx], ids[members.peak], keys[members.idx.numpy()].tolist())
+            keys = batch.keys[rows[members].numpy()].tolist()
+            self._kept.add_guesses(batch.h[rows[members]], torch.full((len(members),), category_id), keys)
+
+    def _most_alike(self, mean: Tensor) -> tuple[int | None, float | None]:
+        """The category whose mean is most similar to this one, and the cosine. (c,)."""
+        if not len(self._means.ids):
+            return None, None
+        best = (normalize(self._means.means, dim=1) @ normalize(mean, dim=0)).max(dim=0)
+        return int(self._means.ids[best.indices]), float(best.values)
 
     # Answers ---------------------------------------------------------------------------------------------------------
 
@@ -310,13 +296,15 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         return self.ledger_.labels(ids.tolist())
 
     def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
-        """The probability of each category, columns as in `categories_`. (n, d) -> (n, c), rows sum to 1."""
+        """The probability of each category, columns as in `categories_`. (n, d) -> (n, c), rows sum to 1.
+
+        Calibrated by rehearsals with hidden labels where there are enough of them.
+        """
         return self._probs(self._compared(X)).numpy()
 
     def transform(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
-        """Cosine similarity to each support row, columns as in `support_`. (n, d) -> (n, s)."""
-        h = self._compared(X)
-        return (h @ self._kept.support.features.T).numpy()
+        """Cosine similarity to the mean of each category, columns as in `categories_`. (n, d) -> (n, c)."""
+        return (self._compared(X) @ normalize(torch.from_numpy(self.means_), dim=1).T).numpy()
 
     def assign(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Like `predict`, but with the unlabeled mark (−1 or "") for unsure rows. (n, d) -> (n,)."""
@@ -324,37 +312,52 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         return self.ledger_.labels(ids.tolist())
 
     def is_unsure(self, X: npt.ArrayLike) -> BoolArray:
-        """Which rows are far from everything, or nearest to a rejected category. (n, d) -> (n,)."""
-        return self._unsure(self._compared(X)).numpy()
+        """Which rows have no probable category, or are nearest to a rejected one. (n, d) -> (n,)."""
+        return (self._assign(self._compared(X)) == UNLABELED).numpy()
+
+    def sub_categories(self, X: npt.ArrayLike, *, n: int | None = None, granularity: float = 0.0) -> IntArray:
+        """Groups inside rows of one category, numbered from the largest: a preview for `split`. (n, d) -> (n,)."""
+        h = self._space(self._read_features(X))
+        nothing = torch.empty(0, dtype=torch.int64)
+        found = discover(h, h[:0], nothing, n_novel=n, granularity=granularity, whitening=self._means.whitening, seed=0)
+        return np.asarray(found.category.numpy(), dtype=np.int64)
 
     def row_keys(self, X: npt.ArrayLike) -> list[str]:
-        """A digest of the content of each row: how `support_` names rows. (n, d) -> n."""
+        """A digest of the content of each row. (n, d) -> n."""
         return [str(key) for key in digests(self._read_features(X))]
 
-    def _probs(self, h: Tensor) -> Tensor:
-        support = self._kept.support
-        if len(support) == 0:
-            return h.new_empty(len(h), 0)
-        return torch.cat([support.log_probs(part, tau=self.tau).exp() for part in torch.split(h, ROWS_AT_A_TIME)])
+    def _probs(self, rows: Tensor) -> Tensor:
+        ids = self._live_ids()
+        if not len(ids):
+            return rows.new_empty(len(rows), 0)
+        parts = [self._means.log_probs(part, ids).exp() for part in torch.split(rows, ROWS_AT_A_TIME)]
+        return torch.cat(parts) if parts else rows.new_empty(0, len(ids))
 
-    def _predict_ids(self, h: Tensor) -> Tensor:
-        support = self._kept.support
-        if len(support) == 0:
-            return torch.full((len(h),), UNLABELED)
-        parts = [support.log_probs(part, tau=self.tau).exp().argmax(dim=1) for part in torch.split(h, ROWS_AT_A_TIME)]
-        return support.category_ids[torch.cat(parts)]
+    def _predict_ids(self, rows: Tensor) -> Tensor:
+        ids = self._live_ids()
+        if not len(ids):
+            return torch.full((len(rows),), UNLABELED)
+        return ids[self._probs(rows).argmax(dim=1)]
 
-    def _assign(self, h: Tensor) -> Tensor:
-        return self._predict_ids(h).masked_fill(self._unsure(h), UNLABELED)
+    def _assign(self, rows: Tensor) -> Tensor:
+        """The category of each row, −1 where unsure. A rejected category explains rows, and they are unsure then."""
+        ids = self._live_ids()
+        if not len(ids):
+            return torch.full((len(rows),), UNLABELED)
+        if self.unsure is None:
+            return self._predict_ids(rows)
+        best = self._probs(rows).max(dim=1)
+        everything = self._means.log_probs(rows, self._means.ids).argmax(dim=1)
+        is_rejected = ~torch.isin(self._means.ids[everything], ids)
+        return ids[best.indices].masked_fill((best.values < self.unsure) | is_rejected, UNLABELED)
 
-    def _unsure(self, h: Tensor) -> Tensor:
-        kept = self._kept.entries
-        if self.unsure is None or len(self._kept.support) == 0:
-            return torch.zeros(len(h), dtype=torch.bool)
-        rejected = torch.tensor(self.ledger_.live("rejected"), dtype=torch.int64)
-        nearest = match_known(h, kept.content, kept.categories, n_closest=self.n_closest)
-        is_far = nearest.similarity < (-torch.inf if self.unsure_threshold_ is None else self.unsure_threshold_)
-        return is_far | torch.isin(nearest.category, rejected)
+    def _live_ids(self) -> Tensor:
+        """Ids of the categories that rows can be of, rising."""
+        live = torch.tensor(self.ledger_.live("known", "novel"), dtype=torch.int64)
+        return self._means.ids[torch.isin(self._means.ids, live)]
+
+    def _whitened(self, h: Tensor) -> Tensor:
+        return self._means.whitening(h)
 
     # A person's decisions --------------------------------------------------------------------------------------------
 
@@ -379,7 +382,9 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
             )
         for other in gone:
             self.ledger_.merge(target.id, other.id)
-        self._kept.join(target.id, [other.id for other in gone])
+        gone_ids = [other.id for other in gone]
+        self._kept.join(target.id, gone_ids)
+        self._means.join(target.id, gone_ids)
         return self
 
     @all_or_nothing
@@ -402,8 +407,11 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         if name is not None and name in self.ledger_:
             raise DiscovererError(f"the name {name!r} is or was that of another category; choose a new one")
         new_id = self.ledger_.open(name)
-        h = self._space.compare(features[first_rows])
+        h = self._space(features[first_rows])
         self._kept.remember(h, torch.full((len(h),), new_id), keys.tolist())
+        self._means.put(new_id, self._whitened(h).mean(dim=0), len(h))
+        left = self._whitened(self._kept.rows_of(category_id))
+        self._means.put(category_id, left.mean(dim=0), len(left))
         self._row_ids = np.where(np.isin(self._row_keys, keys), new_id, self._row_ids)
         return self.ledger_.categories[new_id].label
 
@@ -415,7 +423,9 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         """
         check_is_fitted(self)
         self.ledger_.reject(self.ledger_.find(category).id)
-        self._kept.forget(self.ledger_.live("rejected")[:-MAX_REJECTED])
+        forgotten = self.ledger_.live("rejected")[:-MAX_REJECTED]
+        self._kept.forget(forgotten)
+        self._means.remove(forgotten)
         return self
 
     # What there is ---------------------------------------------------------------------------------------------------
@@ -424,7 +434,7 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
     def category_ids_(self) -> IntArray:
         """Ids of the categories, rising. (c,)."""
         check_is_fitted(self)
-        return np.asarray(self._kept.support.category_ids.numpy(), dtype=np.int64)
+        return np.asarray(self._live_ids().numpy(), dtype=np.int64)
 
     @property
     def categories_(self) -> npt.NDArray[Any]:
@@ -455,20 +465,14 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         return list(self._discoveries)
 
     @property
-    def support_(self) -> Support:
-        """What the classifier compares with."""
+    def means_(self) -> npt.NDArray[Any]:
+        """The mean of each category in the whitened space. (c, d)."""
         check_is_fitted(self)
-        support = self._kept.support
-        return Support(
-            features=support.features.numpy(),
-            categories=self.ledger_.labels(support.categories.tolist()),
-            keys=support.image_ids,
-            is_pseudo=support.is_pseudo.numpy(),
-        )
+        return self._means.means[torch.isin(self._means.ids, self._live_ids())].numpy()
 
     @property
     def _n_features_out(self) -> int:
-        return len(self._kept.support)
+        return len(self._live_ids())
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_row_ids")
@@ -487,13 +491,13 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         kept_tensors, kept_metadata = self._kept.entries.state_dict()
         keys = np.char.encode(self._row_keys, "ascii")
         tensors = {f"kept.{name}": tensor for name, tensor in kept_tensors.items()}
-        tensors |= {"mean": self._space.mean, "row_ids": torch.from_numpy(self._row_ids)}
-        tensors["exponent"] = torch.tensor(self._space.exponent)
+        tensors |= {f"space.{name}": tensor for name, tensor in self._space.projection.state_dict().items()}
+        tensors |= {f"classifier.{name}": getattr(self._means, name) for name in ("ids", "means", "counts")}
+        tensors |= {"whitening": self._means.whitening.matrix, "row_ids": torch.from_numpy(self._row_ids)}
         tensors["row_keys"] = torch.tensor(np.frombuffer(b"".join(keys.tolist()), dtype=np.uint8)).reshape(
             len(keys), -1
         )
-        if self._space.components is not None:
-            tensors["components"] = self._space.components.contiguous()
+        tensors = {name: tensor.contiguous() for name, tensor in tensors.items()}
         metadata = {f"kept.{name}": text for name, text in kept_metadata.items()}
         metadata |= {
             "version": json.dumps(STATE_VERSION),
@@ -501,6 +505,7 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
             "ledger": json.dumps(self.ledger_.state()),
             "discoveries": json.dumps([asdict(discovery) for discovery in self._discoveries]),
             "fitted": json.dumps({name: getattr(self, name) for name in _FITTED_NUMBERS}),
+            "scale": json.dumps({"exponent": self._space.exponent, "sharpness": self._means.sharpness}),
         }
         if hasattr(self, "feature_names_in_"):
             metadata["feature_names_in"] = json.dumps(self.feature_names_in_.tolist())
@@ -526,9 +531,12 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
             for name in _FITTED_NUMBERS:
                 setattr(model, name, fitted[name])
             kept = SupportSet.from_state_dict(_part(tensors, "kept."), _part(metadata, "kept."))
-            model._kept = KeptRows(model.ledger_, kept, n_support=model.n_support)
-            exponent = int(tensors.get("exponent", torch.tensor(0)))  # earlier versions took rows as they came
-            model._space = Space(tensors["mean"], tensors.get("components"), exponent)
+            model._kept = KeptRows(model.ledger_, kept)
+            scale = json.loads(metadata["scale"])
+            model._space = Space(int(scale["exponent"]), Projection(**_part(tensors, "space.")))
+            model._means = CategoryMeans(
+                Whitening(tensors["whitening"]), float(scale["sharpness"]), **_part(tensors, "classifier.")
+            )
             model._row_ids = tensors["row_ids"].numpy()
             model._row_keys = np.array(
                 [bytes(key.tolist()).decode("ascii") for key in tensors["row_keys"]], dtype=np.str_
@@ -536,7 +544,7 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
             if "feature_names_in" in metadata:
                 model.feature_names_in_ = np.array(json.loads(metadata["feature_names_in"]), dtype=object)
             check_parameters(model.get_params())
-            check_stored(model.ledger_, model._kept, model._space, model._row_ids, fitted)
+            check_stored(model.ledger_, model._kept, model._space, model._means, model._row_ids, fitted)
         except IgcdError:
             raise
         except KeyError as missing:
@@ -576,20 +584,12 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         return validate_data(self, X, dtype=self._dtype, reset=False)  # type: ignore[no-any-return]
 
     def _compared(self, X: npt.ArrayLike) -> Tensor:
-        """Features as they are compared: centered, reduced, of length 1. (n, d) -> (n, c)."""
-        features = self._read_features(X)
-        return self._space.compare(features)
+        """Features as they are compared: centered, reduced, whitened, of length 1. (n, d) -> (n, c)."""
+        return self._whitened(self._space(self._read_features(X)))
 
     def _check_labels(self, y: npt.ArrayLike | None, classes: npt.ArrayLike | None) -> None:
         known = self.ledger_.id_of_name if self.__sklearn_is_fitted__() else ()
         check_labels(y, classes, known=known, unlabeled=self.unlabeled)
-
-
-def _with_enough_rows(h: Tensor, ids: Tensor) -> tuple[Tensor, Tensor]:
-    """The rows of categories that have enough of them to calibrate with."""
-    _, rows = distinct(ids)
-    enough = torch.bincount(rows)[rows] >= MIN_LABELED
-    return h[enough], ids[enough]
 
 
 T = TypeVar("T")

@@ -1,11 +1,6 @@
-"""What a `CategoryDiscoverer` tells about itself: how categories were found, and what rows are compared with."""
+"""How a `CategoryDiscoverer` found a category."""
 
 from dataclasses import dataclass
-from typing import Any
-
-import numpy.typing as npt
-
-from igcd.types import BoolArray
 
 
 @dataclass(frozen=True)
@@ -14,18 +9,8 @@ class Discovery:
 
     id: int
     batch: int  # 0 for fit, 1 for the first partial_fit after it ...
-    peak: int  # the row at the density peak
-    members: tuple[int, ...]  # the peak and its nearest rows, most similar first
-    density: float
+    peak: int  # the most typical row, the densest of the category
+    members: tuple[int, ...]  # that row, then the rows closest to the mean of the category
+    n_rows: int  # unlabeled rows of the call that are in it
     nearest_id: int | None  # the category most like it when it was found; None if there was none
-    similarity: float | None  # of the peak to that category
-
-
-@dataclass(frozen=True)
-class Support:
-    """What the classifier compares with, row by row: column j of `transform` is the similarity to row j."""
-
-    features: npt.NDArray[Any]  # (s, c) centered, reduced, of length 1
-    categories: npt.NDArray[Any]  # (s,) labels
-    keys: tuple[str, ...]  # digests of the rows' content, see `CategoryDiscoverer.row_keys`
-    is_pseudo: BoolArray  # (s,) whether the category of the row is a guess
+    similarity: float | None  # cosine of the two means

@@ -5,7 +5,8 @@ from typing import Any, get_args
 
 import torch
 
-from igcd.discoverer.arguments import is_count, is_finite_number
+from igcd.discoverer.arguments import MAX_COUNT, is_count, is_finite_number
+from igcd.discoverer.category_means import CategoryMeans
 from igcd.discoverer.kept_rows import KeptRows
 from igcd.discoverer.space import Space
 from igcd.memory.category_ledger import LARGEST, CategoryLedger, DiscovererError, Status
@@ -13,36 +14,41 @@ from igcd.types import UNLABELED, IntArray
 
 
 def check_stored(
-    ledger: CategoryLedger, kept: KeptRows, space: Space, row_ids: IntArray, fitted: Mapping[str, Any]
+    ledger: CategoryLedger,
+    kept: KeptRows,
+    space: Space,
+    means: CategoryMeans,
+    row_ids: IntArray,
+    fitted: Mapping[str, Any],
 ) -> None:
     """Raises `DiscovererError` for the first part that cannot have been stored by a discoverer."""
-    n_features = fitted["n_features_in_"]
-    numbers = [fitted[name] for name in ("n_neighbors_", "margin_", "_n_batches", "_n_calibrated")]
-    if fitted["unsure_threshold_"] is not None:
-        numbers.append(fitted["unsure_threshold_"])
-    n, entries, components = len(ledger.categories), kept.entries, space.components
-    width = n_features if components is None else len(components)
+    n_features, n, entries = fitted["n_features_in_"], len(ledger.categories), kept.entries
+    mean, components, whitening = space.projection.mean, space.projection.components, means.whitening.matrix
+    width = len(components)
+    numbers = [mean, components, whitening, entries.content, means.means]
+    counts = [fitted["_n_batches"], fitted["_n_calibrated"], fitted["n_groups_"]]
     checks = {
         "ids": [category.id for category in ledger.categories] == list(range(n)),
         "names": all(category_id in range(n) for category_id in ledger.id_of_name.values()),
         "labels": all(_is_label(ledger, category.label) for category in ledger.categories),
         "statuses": all(category.status in get_args(Status) for category in ledger.categories),
         "merges": _merges_end(ledger),
-        "mean": space.mean.shape == (n_features,) and space.mean.is_floating_point(),
-        "components": components is None or components.shape == (width, n_features),
-        "fitted numbers": all(is_finite_number(number) for number in numbers) and is_count(fitted["n_neighbors_"]),
+        "mean": mean.shape == (n_features,) and mean.is_floating_point(),
+        "components": components.shape == (width, n_features),
+        "whitening": whitening.shape == (width, width),
+        "counts": all(isinstance(number, int) and 0 <= number <= MAX_COUNT for number in counts),
         "exponent": abs(space.exponent) < 2000,
-        "kept": entries.content.ndim == 2 and (len(entries) == 0 or entries.content.shape[1] == width),
+        "sharpness": is_finite_number(means.sharpness) and means.sharpness > 0,
+        "kept rows": entries.content.ndim == 2 and (len(entries) == 0 or entries.content.shape[1] == width),
         "rows per category": is_count(entries.n_per_category),
-        "kept.categories": _are_ids(entries.categories, n) and bool((entries.categories != UNLABELED).all()),
-        "kept.is_pseudo": entries.is_pseudo.dtype == torch.bool,
-        "row_ids": _are_ids(torch.from_numpy(row_ids), n),
+        "categories of kept rows": _are_ids(entries.categories, n) and bool((entries.categories != UNLABELED).all()),
+        "guesses": entries.is_pseudo.dtype == torch.bool,
+        "categories of means": _are_ids(means.ids, n) and bool((means.ids.diff() > 0).all()),
+        "means": means.means.ndim == 2 and len(means.means) == len(means.ids) == len(means.counts),
+        "categories of rows": _are_ids(torch.from_numpy(row_ids), n),
+        "types": {str(part.dtype) for part in numbers if len(part)} == {f"torch.{fitted['_dtype_name']}"},
+        "numbers": all(bool(part.isfinite().all()) for part in numbers),
     }
-    dtypes = {part.dtype for part in (space.mean, components, entries.content) if part is not None}
-    checks["types"] = [str(dtype) for dtype in dtypes] == [f"torch.{fitted['_dtype_name']}"]
-    checks["numbers"] = all(
-        bool(part.isfinite().all()) for part in (space.mean, components, entries.content) if part is not None
-    )
     for name, is_sound in checks.items():
         if not is_sound:
             raise DiscovererError(f"a stored discoverer is damaged, its {name} do not fit the rest; store it again")

@@ -130,19 +130,29 @@ def shared_gaussians(
     covariance = pooled_covariance(statistics)
     if shrinkage == "oas":
         shrinkage = oas_shrinkage(covariance, int(statistics.counts.sum()))
-    factor, failed = torch.linalg.cholesky_ex(shrink(covariance, shrinkage))
-    if failed:
+    whitening = whitening_of(shrink(covariance, shrinkage))
+    if whitening is None:
         raise IgcdError(
             f"the covariance inside categories cannot be inverted with a shrinkage of {shrinkage:g}; "
             "raise it, or give categories more than one image each"
         )
-    # Σ = L Lᵀ, so x ↦ x L⁻ᵀ makes Σ the identity.
-    identity = torch.eye(len(factor), dtype=factor.dtype, device=factor.device)
-    whitening = torch.linalg.solve_triangular(factor, identity, upper=False).T
     weights = torch.ones_like(statistics.counts) if prior == "uniform" else statistics.counts
     dtype = statistics.means.dtype
     whitened_means = (statistics.means.double() @ whitening).to(dtype)
     return SharedGaussians(whitening.to(dtype), whitened_means, weights.to(dtype).log().log_softmax(dim=0))
+
+
+def whitening_of(covariance: Tensor) -> Tensor | None:
+    """The matrix that makes a covariance the identity; None where it cannot be inverted. (d, d) -> (d, d).
+
+    Σ = L Lᵀ, so x ↦ x L⁻ᵀ has the identity as its covariance.
+    """
+    factor, failed = torch.linalg.cholesky_ex(covariance)
+    if failed:
+        return None
+    identity = torch.eye(len(factor), dtype=factor.dtype, device=factor.device)
+    inverse: Tensor = torch.linalg.solve_triangular(factor, identity, upper=False)
+    return inverse.T
 
 
 def refine_means(

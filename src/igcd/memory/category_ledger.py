@@ -15,8 +15,9 @@ Label = int | float | str
 LabelKind = Literal["int", "float", "text"]
 Status = Literal["known", "novel", "merged", "rejected"]
 
-
-LARGEST: Mapping[LabelKind, int] = {"int": 2**63 - 1, "float": 2**53}
+MAX_LABEL = 2**62
+"""Whole numbers that name categories are smaller, so that they fit 64 bits with room for those of new ones."""
+LARGEST: Mapping[LabelKind, int] = {"int": MAX_LABEL - 1, "float": 2**53}
 """The largest number that a label can be, of those kinds that are numbers: above it floats skip whole numbers."""
 
 
@@ -172,9 +173,11 @@ class CategoryLedger:
         is_right = isinstance(label, str) if self.kind == "text" else isinstance(label, int | float | np.number)
         self._check_size(label)
         if self.kind == "int":
-            is_right = is_right and int(label) == label
+            is_right = is_right and bool(np.isfinite(label)) and int(label) == label and abs(int(label)) < MAX_LABEL
         if not is_right or label in ("", self.unlabeled):
-            wanted = {"text": "a text that is not empty", "int": "a whole number", "float": "a number"}[self.kind]
+            wanted = {"text": "a text that is not empty", "int": "a whole number below 2**62", "float": "a number"}[
+                self.kind
+            ]
             wanted += "" if self.unlabeled == "" else f" other than {self.unlabeled!r}"
             raise DiscovererError(f"the name of a category must be {wanted} here, got {label!r}; choose another")
         return {"int": int, "float": float, "text": str}[self.kind](label)  # type: ignore[no-any-return]

@@ -37,9 +37,6 @@ class Report:
     n_labeled: int  # photos with a label that were looked at for the first time
     n_near_duplicates: int
     broken: Mapping[str, int] = field(default_factory=dict)  # reason -> photos set aside now
-    n_neighbors: int | None = None
-    margin: float | None = None
-    unsure_below: float | None = None
 
     def sentence(self) -> str:
         """One line for people.
@@ -70,13 +67,10 @@ class Findings:
 
     categories: IntArray  # (n,) catalog id; a number of `novel` for one that has none yet; -1 for unsure
     probability: FloatArray  # (n,)
-    typicality: FloatArray  # (n,) mean similarity to the support of its category, 0 where unsure
+    typicality: FloatArray  # (n,) similarity to the mean of its category, 0 where unsure
     is_peak: BoolArray  # (n,)
     novel: tuple[int, ...]  # numbers of categories found now, in the order they were found
     nearest: Mapping[int, list[tuple[int, float]]]  # undecided category -> known categories and similarity
-    n_neighbors: int
-    margin: float
-    unsure_below: float | None
 
 
 def discover(
@@ -136,23 +130,19 @@ def discover(
 
 
 def look(evidence: Evidence, features: Features, *, is_known: Mapping[int, bool]) -> Findings:
-    """Categories of all rows, by soft nearest neighbors and density peaks. (n, d)."""
+    """Categories of all rows. (n, d)."""
     return describe(fit_classifier(evidence, features), evidence, features, is_known)
 
 
 def fit_classifier(evidence: Evidence, features: Features) -> CategoryDiscoverer:
     """A classifier that knows what the evidence knows, and has looked for categories among the other rows. (n, d).
 
-    How fine categories are is told by what a person labeled alone; what was only guessed takes part afterwards.
+    Guesses of earlier stages count as labels: their categories are there, and stay.
     """
-    model = CategoryDiscoverer(unlabeled=UNLABELED).fit(features, evidence.labels)
-    guessed = evidence.guesses != UNLABELED
-    if guessed.any():
-        model = CategoryDiscoverer(
-            n_neighbors=model.n_neighbors_, margin=model.margin_, unsure=model.unsure_threshold_, unlabeled=UNLABELED
-        ).fit(features, np.where(guessed, evidence.guesses, evidence.labels))
-        for category in sorted(set(evidence.rejected) & set(evidence.guesses.tolist())):
-            model.reject(category)
+    labels = np.where(evidence.guesses != UNLABELED, evidence.guesses, evidence.labels)
+    model = CategoryDiscoverer(unlabeled=UNLABELED).fit(features, labels)
+    for category in sorted(set(evidence.rejected) & set(evidence.guesses.tolist())):
+        model.reject(category)
     return model
 
 
@@ -179,26 +169,18 @@ def describe(
         is_peak=is_peak,
         novel=tuple(label for label, _ in novel),
         nearest=_nearest(model, known),
-        n_neighbors=int(model.n_neighbors_),
-        margin=float(model.margin_),
-        unsure_below=model.unsure_threshold_,
     )
 
 
 def _closeness(model: CategoryDiscoverer, features: Features, assigned: IntArray) -> tuple[FloatArray, FloatArray]:
     """Probability of the category each row is assigned to, or of the best one where unsure, and its typicality."""
     columns = {int(label): column for column, label in enumerate(model.categories_.tolist())}
-    support_of = np.array([columns[int(label)] for label in model.support_.categories.tolist()], dtype=np.int64)
     probability, typicality = np.zeros(len(features)), np.zeros(len(features))
     if not columns:
         return probability, typicality
-    membership = np.zeros((len(support_of), len(columns)))
-    membership[np.arange(len(support_of)), support_of] = 1.0
-    membership /= membership.sum(axis=0)
     for start in range(0, len(features), _ROWS_AT_A_TIME):
         rows = slice(start, start + _ROWS_AT_A_TIME)
-        probs = model.predict_proba(features[rows])
-        similarity = model.transform(features[rows]) @ membership
+        probs, similarity = model.predict_proba(features[rows]), model.transform(features[rows])
         column = np.array([columns.get(int(category), -1) for category in assigned[rows]])
         at = np.arange(len(probs))
         probability[rows] = np.where(column >= 0, probs[at, column], probs.max(axis=1))
@@ -207,17 +189,15 @@ def _closeness(model: CategoryDiscoverer, features: Features, assigned: IntArray
 
 
 def _nearest(model: CategoryDiscoverer, known: Iterable[int]) -> dict[int, list[tuple[int, float]]]:
-    """For each category that is not known the known ones whose support is most like its own."""
-    labels, features = model.support_.categories.astype(np.int64), model.support_.features
-    known = sorted(set(known) & set(labels.tolist()))
-    if not known:
-        return {}
-    means = np.stack([features[labels == category].mean(axis=0) for category in known])
+    """For each category that is not known the known ones whose mean is most like its own."""
+    labels = model.categories_.astype(np.int64)
+    means = model.means_ / np.maximum(np.linalg.norm(model.means_, axis=1, keepdims=True), 1e-12)
+    is_known = np.isin(labels, sorted(known))
     nearest = {}
-    for category in sorted(set(labels.tolist()) - set(known)):
-        similarity = means @ features[labels == category].mean(axis=0)
+    for row in np.flatnonzero(~is_known).tolist() if is_known.any() else []:
+        similarity = means[is_known] @ means[row]
         best = np.argsort(-similarity, kind="stable")[:N_NEAREST]
-        nearest[category] = [(known[column], float(similarity[column])) for column in best.tolist()]
+        nearest[int(labels[row])] = [(int(labels[is_known][column]), float(similarity[column])) for column in best]
     return nearest
 
 
@@ -298,9 +278,6 @@ def _write(
         n_unsure=len(fresh) - len(in_known) - len(in_novel),
         n_labeled=0,
         n_near_duplicates=0,
-        n_neighbors=findings.n_neighbors,
-        margin=findings.margin,
-        unsure_below=findings.unsure_below,
     )
 
 

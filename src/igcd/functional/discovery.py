@@ -1,0 +1,295 @@
+"""The discovery core: which unlabeled rows are of known categories, which of new ones, how many, and how sure.
+
+One idea: **pull rows together with their neighbors, grow a tree over them in which known categories are fixed nodes,
+and cut it where labels and the tree say that categories end.** In steps:
+
+1. `fit_whitening`: directions in which one category spreads out count for less.
+2. `pull_together`: each row moves to the mean of its neighborhood, so that categories become dense and gaps wide.
+3. `grow_tree`: the groups most alike join first; two known categories never do.
+4. `choose_cut`: labels, hidden from the tree, show at which height categories are whole and apart.
+5. `_refine`: each row goes to the nearest mean, means follow their rows. What is far smaller than known categories are
+   is no category.
+
+What is known comes as rows with categories, or as statistics alone, from which rows are drawn.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from igcd.errors import IgcdError
+from igcd.functional.category_tree import CategoryTree, cut_tree, grow_tree
+from igcd.functional.density import density
+from igcd.functional.gaussian import ScatterStatistics, scatter_statistics
+from igcd.functional.grouping import distinct
+from igcd.functional.growing_scatter import no_statistics
+from igcd.functional.neighbors import Neighbors, neighbor_graph
+from igcd.functional.tree_cut import Cut, choose_cut
+from igcd.functional.whitening import Whitening, fit_whitening
+from igcd.types import FloatArray, IntArray
+
+N_NEIGHBORS = 8
+"""Neighbors whose mean a row moves to, and along which it climbs to the peak of its group; 5 to 12 do as well."""
+N_PULLS = 2
+"""Times that rows are pulled together."""
+MAX_NODES = 4096
+"""So many rows are nodes of the tree themselves; of more, those that climb to one density peak are one node."""
+N_ROUNDS = 5
+SMALLEST = 0.35
+"""A category has at least this share of the rows that known ones have."""
+N_DRAWN = 20
+"""Rows drawn for each category of which only statistics are known."""
+_ROWS_AT_A_TIME = 4096
+
+
+@dataclass(frozen=True)
+class Discovered:
+    """Categories of unlabeled rows: c known ones in the order of their ids, then k new ones, the largest first."""
+
+    whitening: Whitening
+    means: Tensor  # (c + k, d) in the whitened space
+    known_ids: Tensor  # (c,)
+    category: Tensor  # (n,) position in `means` of each unlabeled row
+    typical: Tensor  # (k,) the unlabeled row of each new category that is densest
+    cut: Cut
+
+    @property
+    def n_known(self) -> int:
+        """How many categories were known."""
+        return len(self.known_ids)
+
+    @property
+    def n_novel(self) -> int:
+        """How many categories are new."""
+        return len(self.means) - self.n_known
+
+
+def discover(
+    unlabeled: Tensor,
+    labeled: Tensor,
+    categories: Tensor,
+    *,
+    n_novel: int | None = None,
+    granularity: float = 0.0,
+    smallest: int | None = None,
+    whitening: Whitening | None = None,
+    seed: int = 0,
+) -> Discovered:
+    """New categories among unlabeled rows, and the category of each. (n, d), (m, d), (m,); m may be 0.
+
+    `n_novel` says how many are new, if that is known. `granularity` moves the answer from coarse (negative) to fine
+    (positive): the tree is cut at e to the power of −granularity times the height chosen. `smallest` is the fewest rows
+    that a new category has. `whitening` is one that an earlier call found, for answers in the same space.
+    """
+    known_ids, owners = distinct(categories)
+    statistics = (
+        scatter_statistics(labeled, owners, n_categories=len(known_ids))
+        if len(labeled)
+        else no_statistics(unlabeled.shape[1])
+    )
+    if whitening is None:
+        generator = torch.Generator().manual_seed(seed)
+        whitening = fit_whitening(torch.cat([labeled, unlabeled]), statistics, generator=generator)
+    if smallest is None:
+        smallest = smallest_size(statistics.counts)
+    if len(unlabeled) == 0:
+        means = _means(whitening(labeled), owners, len(known_ids))
+        return Discovered(whitening, means, known_ids, owners[:0], owners[:0], Cut(len(known_ids), 0.0, 0.0))
+    rows = whitening(torch.cat([labeled, unlabeled]))
+    scene = _set_scene(rows, owners)
+    cut = choose_cut(scene.blind, len(rows), scene.node[: len(labeled)], owners.cpu().numpy(), seed=seed)
+    if n_novel is not None:
+        cut = replace(cut, height=_height_with(scene, n_novel, smallest), n_groups=len(known_ids) + n_novel)
+    cut = replace(cut, height=cut.height * float(np.exp(-granularity)))
+    groups = cut_tree(scene.seeing, cut.height, sizes=scene.sizes, smallest=smallest)
+    start = torch.from_numpy(groups[scene.seeing_node])
+    means, category = _refine(rows, owners, start, n_known=len(known_ids))
+    typical = _densest(scene.density[len(labeled) :], category, len(known_ids), len(means))
+    return Discovered(whitening, means, known_ids, category, typical, cut)
+
+
+def discover_from_statistics(
+    unlabeled: Tensor,
+    known: ScatterStatistics,
+    *,
+    n_novel: int | None = None,
+    granularity: float = 0.0,
+    seed: int = 0,
+) -> Discovered:
+    """The same where means, counts and the scatter inside are all that is left of known categories. (n, d).
+
+    Rows are drawn for each of them, from a Gaussian with its mean and the covariance they share.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    rows, owners = draw_rows(known, N_DRAWN, generator=generator)
+    smallest = smallest_size(known.counts[known.counts > 1])
+    return discover(
+        unlabeled,
+        normalize(rows, dim=1) * unlabeled.norm(dim=1).mean(),
+        owners,
+        n_novel=n_novel,
+        granularity=granularity,
+        smallest=smallest,
+        seed=seed,
+    )
+
+
+def draw_rows(known: ScatterStatistics, n_each: int, *, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Rows that categories with these statistics might have, and their categories. -> (c n, d), (c n,)."""
+    freedom = max(1, int((known.counts - 1).clamp(min=0).sum()))
+    values, vectors = torch.linalg.eigh(known.scatter / freedom)
+    factor = (vectors * values.clamp(min=0).sqrt()).to(known.means.dtype)
+    owners = torch.arange(len(known.means)).repeat_interleave(n_each)
+    noise = torch.randn(len(owners), len(factor), generator=generator, dtype=known.means.dtype)
+    return known.means[owners] + noise @ factor.T, owners
+
+
+def smallest_size(counts: Tensor) -> int:
+    """The fewest rows that a new category has, from those of known ones; 2 where nothing is known. (c,)."""
+    return max(2, round(SMALLEST * float(counts.float().median()))) if len(counts) else 2
+
+
+def pull_together(rows: Tensor, neighbors: Neighbors) -> Tensor:
+    """Each row at the mean of its neighborhood, of length 1, a few times over; the neighbors stay the same. (n, d)."""
+    for _ in range(N_PULLS):
+        moved = torch.empty_like(rows)
+        for start in range(0, len(rows), _ROWS_AT_A_TIME):
+            part = slice(start, start + _ROWS_AT_A_TIME)
+            around = rows[neighbors.idx[part].ravel()].reshape(-1, neighbors.k, rows.shape[1]).sum(dim=1)
+            moved[part] = normalize(rows[part] + around, dim=1)
+        rows = moved
+    return rows
+
+
+def climb_to_peaks(densities: Tensor, neighbors: Neighbors) -> Tensor:
+    """The density peak that each row reaches by going to its densest neighbor again and again. (n,), (n, k) -> (n,).
+
+    Of equally dense rows the one with the lower index counts as denser, so every path ends.
+    """
+    own = torch.arange(len(densities))
+    candidates = torch.cat([own[:, None], neighbors.idx], dim=1)
+    order = torch.empty_like(own)
+    order[densities.argsort(descending=True, stable=True)] = own
+    upward = candidates.gather(1, order[candidates].argmin(dim=1, keepdim=True))[:, 0]
+    while not torch.equal(upward, upward[upward]):
+        upward = upward[upward]
+    return upward
+
+
+@dataclass(frozen=True)
+class _Scene:
+    """The rows, first labeled and then unlabeled ones, as nodes of two trees."""
+
+    blind: CategoryTree  # over all rows, labels hidden
+    node: IntArray  # (m + n,) the node of each row in it
+    seeing: CategoryTree  # known categories first, then unlabeled rows
+    seeing_node: IntArray  # (n,) the node of each unlabeled row in it
+    sizes: IntArray  # rows of each node of `seeing`; a known category has all of its own
+    density: Tensor  # (m + n,)
+
+
+def _set_scene(rows: Tensor, owners: Tensor) -> _Scene:
+    n_labeled, n_known = len(owners), int(owners.max()) + 1 if len(owners) else 0
+    graph = neighbor_graph(rows, min(N_NEIGHBORS, len(rows) - 1)) if len(rows) > 1 else None
+    if graph is None:
+        pulled, densities = rows, torch.ones(len(rows))
+    else:
+        pulled, densities = pull_together(rows, graph), density(graph)
+    if len(rows) <= MAX_NODES or graph is None:
+        node = torch.arange(len(rows))
+    else:
+        node = distinct(climb_to_peaks(densities, graph))[1]
+    blind = _tree(pulled, node)
+    of_unlabeled = distinct(node[n_labeled:])[1] + n_known
+    nodes = torch.cat([owners, of_unlabeled])
+    return _Scene(
+        blind,
+        node.numpy(),
+        _tree(pulled, nodes, n_known=n_known),
+        of_unlabeled.numpy(),
+        torch.bincount(nodes).numpy(),
+        densities,
+    )
+
+
+def _tree(pulled: Tensor, nodes: Tensor, *, n_known: int = 0) -> CategoryTree:
+    n_nodes = int(nodes.max()) + 1
+    return grow_tree(
+        _means(pulled, nodes, n_nodes).numpy(), torch.bincount(nodes, minlength=n_nodes).numpy(), n_known=n_known
+    )
+
+
+def _height_with(scene: _Scene, n_novel: int, smallest: int) -> float:
+    """The largest height at which there are so many new categories, or the most there can be. By bisection."""
+    heights = scene.seeing.heights
+    low, high = 0, len(heights)  # joins that are kept: with all of them there is the fewest
+    while low < high:
+        middle = (low + high + 1) // 2
+        groups = cut_tree(scene.seeing, _between(heights, middle), sizes=scene.sizes, smallest=smallest)
+        low, high = (
+            (middle, high) if (np.unique(groups) >= scene.seeing.n_known).sum() >= n_novel else (low, middle - 1)
+        )
+    return _between(heights, low)
+
+
+def _between(heights: FloatArray, n_below: int) -> float:
+    """A height with so many joins below it."""
+    if n_below == 0:
+        return 0.0
+    above = heights[n_below] if n_below < len(heights) else heights[-1] * 2
+    return float((heights[n_below - 1] + above) / 2)
+
+
+def _refine(rows: Tensor, owners: Tensor, start: Tensor, *, n_known: int) -> tuple[Tensor, Tensor]:
+    """Means of all categories and the category of each unlabeled row, new ones from large to small.
+
+    `start` (n,) are groups: below `n_known` for known categories, then others, −1 for rows of none.
+    """
+    n_labeled = len(owners)
+    found = start[start >= n_known]
+    ids, counts = torch.unique(found, return_counts=True)
+    ids = ids[counts.argsort(descending=True, stable=True)]
+    if n_known + len(ids) == 0:
+        raise IgcdError("discovery needs rows that are alike, got none; give more unlabeled rows")
+    place = torch.full((int(start.max()) + 2,), -1)
+    place[:n_known] = torch.arange(n_known)
+    place[ids] = n_known + torch.arange(len(ids))
+    category = torch.cat([owners, place[start]])
+    n_means = n_known + len(ids)
+    has_one = category >= 0
+    means = _means(rows[has_one], category[has_one], n_means)
+    for _ in range(N_ROUNDS):
+        assigned = torch.cat([owners, nearest_mean(rows[n_labeled:], means)])
+        if torch.equal(assigned, category):
+            break
+        category = assigned
+        n_rows = torch.bincount(category, minlength=n_means)
+        means = torch.where((n_rows > 0)[:, None], _means(rows, category, n_means), means)
+    n_rows = torch.bincount(category, minlength=n_means)
+    stays = (torch.arange(n_means) < n_known) | (n_rows > 0)
+    renumbered = torch.cumsum(stays, dim=0) - 1
+    return means[stays], renumbered[category[n_labeled:]]
+
+
+def nearest_mean(rows: Tensor, means: Tensor) -> Tensor:
+    """The mean that each row is nearest to. (n, d), (c, d) -> (n,)."""
+    offsets = means.square().sum(dim=1) / 2
+    parts = [(part @ means.T - offsets).argmax(dim=1) for part in torch.split(rows, _ROWS_AT_A_TIME)]
+    return torch.cat(parts) if parts else torch.empty(0, dtype=torch.int64)
+
+
+def _means(rows: Tensor, groups: Tensor, n_groups: int) -> Tensor:
+    """Mean of each group's rows; zero for a group without any. (n, d), (n,) -> (g, d)."""
+    sums = torch.zeros(n_groups, rows.shape[1], dtype=rows.dtype).index_add_(0, groups, rows)
+    return sums / torch.bincount(groups, minlength=n_groups).clamp(min=1)[:, None]
+
+
+def _densest(densities: Tensor, category: Tensor, n_known: int, n_means: int) -> Tensor:
+    """The densest row of each category from `n_known` on. (n,), (n,) -> (k,)."""
+    order = densities.argsort(descending=True, stable=True)
+    first = torch.full((n_means,), -1)
+    first.scatter_(0, category[order].flip(0), order.flip(0))  # the last one written is the densest
+    return first[n_known:]

@@ -1,0 +1,130 @@
+"""Where to cut a tree of categories: how fine they are, as far as labels and the tree itself can tell.
+
+Labels first: at the right height rows of one category share a group and rows of two do not. Three plain scores look at
+that from different sides, and drawing the labeled categories anew (a bootstrap) shows how sure each of them is. The
+tree second: where categories end and what is inside them begins, heights fall fastest. Few labels are unsure, so the
+tree weighs more; without labels it decides alone.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from igcd.functional.assignment import contingency, match
+from igcd.functional.category_tree import CategoryTree, cut_tree
+from igcd.types import FloatArray, IntArray
+
+N_CUTS = 60
+"""Numbers of groups that are tried, in equal ratios."""
+N_DRAWS = 40
+"""Times the labeled categories are drawn anew."""
+WINDOW = 1.6
+"""The fall of heights at n groups is measured from n / 1.6 to 1.6 n groups."""
+TREE_SPREAD = 0.5
+"""How far off the tree alone is: the root mean square of log(found / true) over the panel (benchmarks/panel.py)."""
+MIN_SPREAD = 0.1
+"""No estimate from labels counts as surer than this, because heights vary from category to category."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How many groups a tree has, and what that rests on: logarithms of the number of groups."""
+
+    n_groups: int
+    height: float
+    from_tree: float
+    from_labels: float | None = None  # None without labels
+    spread: float | None = None  # of the estimate from labels
+
+
+@dataclass(frozen=True)
+class _LabelScores:
+    """How well each of t cuts agrees with c labeled categories."""
+
+    right: FloatArray  # (t, c) share of a category's rows in the group matched to it
+    shared: FloatArray  # (t, c) pairs of rows of the category that share a group
+    of_category: FloatArray  # (t, c) pairs of rows of the category
+    of_group: FloatArray  # (t, c) pairs of a row of the category and any other labeled row that share a group
+
+
+def choose_cut(tree: CategoryTree, n_rows: int, rows: IntArray, categories: IntArray, *, seed: int = 0) -> Cut:
+    """The cut of a tree without known nodes that suits the labels and the tree.
+
+    `rows` (m,) are the nodes that labeled rows are in, `categories` (m,) theirs from 0; none where nothing is labeled.
+    """
+    most = max(2, min(tree.n_nodes, n_rows) // 3)
+    tried = np.unique(np.geomspace(2, most, N_CUTS).astype(np.int64))
+    from_tree = float(np.log(tried[steepest_fall(tree.heights, tried)]))
+    estimate, from_labels, spread = from_tree, None, None
+    if len(rows):
+        scores = _label_scores(tree, tried, rows, categories)
+        from_labels, spread = _bootstrap(np.log(tried), scores, seed)
+        weights = np.array([spread, TREE_SPREAD]) ** -2
+        estimate = float(weights @ [from_labels, from_tree] / weights.sum())
+    n_groups = int(np.clip(round(np.exp(estimate)), 1, tree.n_nodes))
+    return Cut(n_groups, tree.height_for(n_groups), from_tree, from_labels, spread)
+
+
+def steepest_fall(heights: FloatArray, tried: IntArray) -> int:
+    """The position in `tried`, numbers of groups, at which heights fall fastest, both on a logarithmic scale.
+
+    The height at n groups is that of the join that makes them n − 1. Over a window around n the slope is that of the
+    line of least squares. Groups of fewer than four nodes each are left out: heights fall there as rows run out.
+
+    >>> heights = np.array([0.1] * 60 + [0.2] * 27 + [30.0, 40.0, 50.0])  # four groups, far apart
+    >>> tried = np.arange(2, 20)
+    >>> int(tried[steepest_fall(heights, tried)])
+    4
+    """
+    falling = np.log(np.maximum(heights[::-1], 1e-12))  # at 2, 3, 4 … groups
+    slopes = np.full(len(tried), -np.inf)
+    for position, n in enumerate(tried.tolist()):
+        first, last = max(2, round((n + 0.5) / WINDOW)), min(len(falling) + 1, round((n + 0.5) * WINDOW))
+        if last > first and n <= max(2, len(falling) // 4):
+            slopes[position] = -np.polyfit(np.log(np.arange(first, last + 1)), falling[first - 2 : last - 1], 1)[0]
+    return int(slopes.argmax())
+
+
+def _label_scores(tree: CategoryTree, tried: IntArray, rows: IntArray, categories: IntArray) -> _LabelScores:
+    n_categories = int(categories.max()) + 1
+    tables = [_agreement(cut_tree(tree, tree.height_for(int(n)))[rows], categories, n_categories) for n in tried]
+    return _LabelScores(*(np.stack(column) for column in zip(*tables, strict=True)))
+
+
+def _agreement(groups: IntArray, categories: IntArray, n_categories: int) -> list[FloatArray]:
+    """The four rows of `_LabelScores` for one cut. (m,), (m,)."""
+    groups = np.unique(groups, return_inverse=True)[1]
+    table = contingency(groups, categories).astype(float)
+    n_of_category = np.bincount(categories, minlength=n_categories).astype(float)
+    category_of = match(table)
+    is_right = category_of[groups] == categories
+    right = np.bincount(categories, weights=is_right, minlength=n_categories) / np.maximum(n_of_category, 1)
+    cells = table.tocoo()
+    n_of_group = np.asarray(table.sum(axis=1)).ravel()
+    shared = np.bincount(cells.col, weights=cells.data * (cells.data - 1), minlength=n_categories)
+    of_group = np.bincount(cells.col, weights=cells.data * (n_of_group[cells.row] - 1), minlength=n_categories)
+    return [np.asarray(score, dtype=float) for score in (right, shared, n_of_category * (n_of_category - 1), of_group)]
+
+
+def _bootstrap(log_tried: FloatArray, scores: _LabelScores, seed: int) -> tuple[float, float]:
+    """The logarithm of the number of groups that labels ask for, and how sure it is.
+
+    Three estimates, each weighted by its own certainty: the cut at which most labeled rows are right, that with the
+    best F1 of pairs, and that at which two labeled rows share a group as often as they share a category.
+    """
+    n_categories = scores.right.shape[1]
+    draws = np.random.default_rng(seed).multinomial(n_categories, np.full(n_categories, 1 / n_categories), N_DRAWS)
+    right = scores.right @ draws.T  # (t, draws)
+    shared, of_category, of_group = (table @ draws.T for table in (scores.shared, scores.of_category, scores.of_group))
+    f1 = 2 * shared / np.maximum(of_category + of_group, 1e-9)
+    excess = np.abs(np.log((of_group + 1) / (of_category + 1)))
+    estimates = np.stack([_best(log_tried, right), _best(log_tried, f1), _best(log_tried, -excess)])  # (3, draws)
+    weights = np.maximum(estimates.std(axis=1), MIN_SPREAD) ** -2
+    return float(weights @ estimates.mean(axis=1) / weights.sum()), float(np.sqrt(len(weights) / weights.sum()))
+
+
+def _best(log_tried: FloatArray, scores: npt.NDArray[np.floating]) -> FloatArray:
+    """For each draw the mean of the cuts with the best score. (t,), (t, draws) -> (draws,)."""
+    is_best = scores >= scores.max(axis=0) - 1e-9
+    return np.asarray((log_tried[:, None] * is_best).sum(axis=0) / is_best.sum(axis=0))

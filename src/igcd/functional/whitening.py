@@ -1,0 +1,73 @@
+"""Whitening by the covariance inside categories: directions in which one category spreads out count for less.
+
+Labels show that spread directly. Where labels are few, differences between nearest neighbors stand in for it, because
+two neighbors are mostly of one category.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from igcd.errors import IgcdError
+from igcd.functional.gaussian import ScatterStatistics, shrink, whitening_of
+from igcd.functional.neighbors import nearest_neighbors
+
+N_NEAREST = 3
+"""Neighbors of each sampled row whose differences are taken."""
+SAMPLE = 4096
+"""Rows whose neighbors are looked up; their differences describe a covariance well enough."""
+SHRINKAGE = 0.1
+"""Weight of a round covariance, which keeps the rest invertible."""
+MIN_FREEDOM = 0.25
+"""Labels set the scale of the neighbors' differences if they have this many degrees of freedom per dimension."""
+NEIGHBOR_SCALE = 1.3
+"""Without labels: neighbors are closer than two rows of a category are; only its share in a mixture depends on this."""
+
+
+@dataclass(frozen=True)
+class Whitening:
+    """Features to a space where every category spreads out alike; rows have length 1 there."""
+
+    matrix: Tensor  # (d, d)
+
+    def __call__(self, features: Tensor) -> Tensor:
+        """(n, d) -> (n, d), rows of length 1."""
+        return normalize(features.to(self.matrix.dtype) @ self.matrix, dim=1)
+
+
+def fit_whitening(features: Tensor, known: ScatterStatistics, *, generator: torch.Generator) -> Whitening:
+    """The whitening for features like these, of which some categories are known. (n, d).
+
+    `known` may hold no category at all; its scatter then is zero.
+    """
+    freedom = int((known.counts - 1).clamp(min=0).sum())
+    width = features.shape[1]
+    between = neighbor_covariance(features, generator=generator)
+    spread = float(known.scatter.trace()) / max(freedom, 1)
+    scale = spread / max(float(between.trace()), 1e-30) if freedom >= MIN_FREEDOM * width else NEIGHBOR_SCALE
+    covariance = (known.scatter.cpu() + width * scale * between) / (freedom + width)
+    matrix = whitening_of(shrink(covariance, SHRINKAGE))
+    if matrix is None:
+        raise IgcdError("the spread of the features cannot be measured; check that they are finite and not all equal")
+    return Whitening(matrix.to(features.device, features.dtype))
+
+
+def neighbor_covariance(features: Tensor, *, generator: torch.Generator) -> Tensor:
+    """Half of the mean outer product of differences to the nearest neighbors. (n, d) -> (d, d) float64.
+
+    Half, because the difference of two rows varies twice as much as a row. A row without a neighbor adds nothing.
+    """
+    n, width = features.shape
+    if n < 2:
+        return torch.eye(width, dtype=torch.float64)
+    sample = torch.randperm(n, generator=generator)[:SAMPLE].sort().values.to(features.device)
+    k = min(N_NEAREST, n - 1)
+    found = nearest_neighbors(features[sample], features, k + 1).idx
+    is_self = found == sample[:, None]
+    is_self[:, -1] |= ~is_self.any(dim=1)  # among copies of a row it may not be in its own list
+    others = found[~is_self].reshape(len(sample), k)
+    apart = (features[others] - features[sample, None]).reshape(-1, width).double()
+    covariance = (apart.T @ apart).cpu() / (2 * len(apart))
+    return covariance if covariance.trace() > 0 else torch.eye(width, dtype=torch.float64)
