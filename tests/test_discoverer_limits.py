@@ -89,6 +89,11 @@ def test_equal_rows_under_two_labels_are_one_row_under_one_of_them(model):
     assert CategoryDiscoverer().fit(rows, [5, 5, 5, 4, 4, 5]).labels_.tolist() == [5, 5, 5, 4, 4, 5]
 
 
+def test_a_batch_of_a_few_equal_rows_goes_on(model):
+    model.partial_fit(np.repeat(blob(0, 2), 10, axis=0))
+    assert model.labels_.tolist() == [0] * 20
+
+
 # Numbers of any size -------------------------------------------------------------------------------------------------
 
 
