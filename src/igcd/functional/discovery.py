@@ -36,7 +36,7 @@ N_NEIGHBORS = 8
 N_PULLS = 2
 """Times that rows are pulled together."""
 MAX_NODES = 4096
-"""So many rows are nodes of the tree themselves; of more, those that climb to one density peak are one node."""
+"""So many rows are nodes of the tree themselves; of more, those that climb to one density peak are a node together."""
 N_ROUNDS = 5
 SMALLEST = 0.35
 """A category has at least this share of the rows that known ones have."""
@@ -100,7 +100,7 @@ def discover(
         return Discovered(whitening, means, known_ids, owners[:0], owners[:0], Cut(len(known_ids), 0.0, 0.0))
     rows = whitening(torch.cat([labeled, unlabeled]))
     scene = _set_scene(rows, owners)
-    cut = choose_cut(scene.blind, len(rows), scene.node[: len(labeled)], owners.cpu().numpy(), seed=seed)
+    cut = choose_cut(scene.blind, scene.node, scene.neighbors, owners.cpu().numpy(), seed=seed)
     if n_novel is not None:
         cut = replace(cut, height=_height_with(scene, n_novel, smallest), n_groups=len(known_ids) + n_novel)
     cut = replace(cut, height=cut.height * float(np.exp(-granularity)))
@@ -185,6 +185,7 @@ class _Scene:
 
     blind: CategoryTree  # over all rows, labels hidden
     node: IntArray  # (m + n,) the node of each row in it
+    neighbors: IntArray  # (m + n, k)
     seeing: CategoryTree  # known categories first, then unlabeled rows
     seeing_node: IntArray  # (n,) the node of each unlabeled row in it
     sizes: IntArray  # rows of each node of `seeing`; a known category has all of its own
@@ -198,21 +199,29 @@ def _set_scene(rows: Tensor, owners: Tensor) -> _Scene:
         pulled, densities = rows, torch.ones(len(rows))
     else:
         pulled, densities = pull_together(rows, graph), density(graph)
-    if len(rows) <= MAX_NODES or graph is None:
-        node = torch.arange(len(rows))
-    else:
-        node = distinct(climb_to_peaks(densities, graph))[1]
+    is_small = graph is None or len(rows) <= MAX_NODES
+    node = torch.arange(len(rows)) if is_small else _climbed(densities, graph)
     blind = _tree(pulled, node)
     of_unlabeled = distinct(node[n_labeled:])[1] + n_known
     nodes = torch.cat([owners, of_unlabeled])
     return _Scene(
         blind,
         node.numpy(),
+        graph.idx.numpy() if graph is not None else np.zeros((len(rows), 1), dtype=np.int64),
         _tree(pulled, nodes, n_known=n_known),
         of_unlabeled.numpy(),
         torch.bincount(nodes).numpy(),
         densities,
     )
+
+
+def _climbed(densities: Tensor, graph: Neighbors) -> Tensor:
+    """The density peak each row climbs to, along as few neighbors as leave no more than `MAX_NODES` peaks. (n,)."""
+    for k in range(1, graph.k + 1):
+        node = distinct(climb_to_peaks(densities, graph.first(k)))[1]
+        if int(node.max()) < MAX_NODES:
+            break
+    return node
 
 
 def _tree(pulled: Tensor, nodes: Tensor, *, n_known: int = 0) -> CategoryTree:

@@ -2,8 +2,8 @@
 
 Labels first: at the right height rows of one category share a group and rows of two do not. Three plain scores look at
 that from different sides, and drawing the labeled categories anew (a bootstrap) shows how sure each of them is. The
-tree second: where categories end and what is inside them begins, heights fall fastest. Few labels are unsure, so the
-tree weighs more; without labels it decides alone.
+tree second: where categories end and what is inside them begins, heights fall fastest, and a walk from neighbor to
+neighbor is described in few bits. Few labels are unsure, so the tree weighs more; without labels it decides alone.
 """
 
 from dataclasses import dataclass
@@ -13,15 +13,18 @@ import numpy.typing as npt
 
 from igcd.functional.assignment import contingency, match
 from igcd.functional.category_tree import CategoryTree, cut_tree
+from igcd.functional.map_equation import bits_per_step
 from igcd.types import FloatArray, IntArray
 
 N_CUTS = 60
 """Numbers of groups that are tried, in equal ratios."""
 N_DRAWS = 40
 """Times the labeled categories are drawn anew."""
-WINDOW = 1.6
-"""The fall of heights at n groups is measured from n / 1.6 to 1.6 n groups."""
-TREE_SPREAD = 0.5
+WINDOWS = (1.3, 1.6, 2.0)
+"""The fall of heights at n groups is measured from n / w to w n groups, the mean over these w."""
+STEEPNESS_PER_BIT = 0.3
+"""A cut that takes one bit more per step must be steeper by this share of the steepest; 0.2 to 0.4 do as well."""
+TREE_SPREAD = 0.35
 """How far off the tree alone is: the root mean square of log(found / true) over the panel (benchmarks/panel.py)."""
 MIN_SPREAD = 0.1
 """No estimate from labels counts as surer than this, because heights vary from category to category."""
@@ -48,53 +51,67 @@ class _LabelScores:
     of_group: FloatArray  # (t, c) pairs of a row of the category and any other labeled row that share a group
 
 
-def choose_cut(tree: CategoryTree, n_rows: int, rows: IntArray, categories: IntArray, *, seed: int = 0) -> Cut:
+def choose_cut(tree: CategoryTree, node: IntArray, neighbors: IntArray, categories: IntArray, *, seed: int = 0) -> Cut:
     """The cut of a tree without known nodes that suits the labels and the tree.
 
-    `rows` (m,) are the nodes that labeled rows are in, `categories` (m,) theirs from 0; none where nothing is labeled.
+    `node` (n,) is the node that each row is in, `neighbors` (n, k) are the rows nearest to it. The first m rows are
+    labeled: `categories` (m,) from 0; none where nothing is labeled.
     """
-    most = max(2, min(tree.n_nodes, n_rows) // 3)
+    most = max(2, min(tree.n_nodes, len(node)) // 3)
     tried = np.unique(np.geomspace(2, most, N_CUTS).astype(np.int64))
-    from_tree = float(np.log(tried[steepest_fall(tree.heights, tried)]))
+    groups = [_numbered(cut_tree(tree, tree.height_for(int(n)))[node]) for n in tried]
+    from_tree = float(np.log(tried[_best_for_tree(tree.heights, tried, groups, neighbors)]))
     estimate, from_labels, spread = from_tree, None, None
-    if len(rows):
-        scores = _label_scores(tree, tried, rows, categories)
-        from_labels, spread = _bootstrap(np.log(tried), scores, seed)
+    if len(categories):
+        from_labels, spread = _bootstrap(np.log(tried), _label_scores(groups, categories), seed)
         weights = np.array([spread, TREE_SPREAD]) ** -2
         estimate = float(weights @ [from_labels, from_tree] / weights.sum())
     n_groups = int(np.clip(round(np.exp(estimate)), 1, tree.n_nodes))
     return Cut(n_groups, tree.height_for(n_groups), from_tree, from_labels, spread)
 
 
-def steepest_fall(heights: FloatArray, tried: IntArray) -> int:
-    """The position in `tried`, numbers of groups, at which heights fall fastest, both on a logarithmic scale.
+def _best_for_tree(heights: FloatArray, tried: IntArray, groups: list[IntArray], neighbors: IntArray) -> int:
+    """The position in `tried` with a steep fall of heights and few bits per step."""
+    steepness = fall_of_heights(heights, tried)
+    bits = np.array([bits_per_step(each, neighbors) for each in groups])
+    return int((steepness / max(float(steepness.max()), 1e-9) - STEEPNESS_PER_BIT * (bits - bits.min())).argmax())
+
+
+def fall_of_heights(heights: FloatArray, tried: IntArray) -> FloatArray:
+    """How fast heights fall around each of some numbers of groups, both on a logarithmic scale. (j,), (t,) -> (t,).
 
     The height at n groups is that of the join that makes them n − 1. Over a window around n the slope is that of the
     line of least squares. Groups of fewer than four nodes each are left out: heights fall there as rows run out.
 
     >>> heights = np.array([0.1] * 60 + [0.2] * 27 + [30.0, 40.0, 50.0])  # four groups, far apart
     >>> tried = np.arange(2, 20)
-    >>> int(tried[steepest_fall(heights, tried)])
+    >>> int(tried[fall_of_heights(heights, tried).argmax()])
     4
     """
     falling = np.log(np.maximum(heights[::-1], 1e-12))  # at 2, 3, 4 … groups
-    slopes = np.full(len(tried), -np.inf)
+    slopes = np.zeros(len(tried))
     for position, n in enumerate(tried.tolist()):
-        first, last = max(2, round((n + 0.5) / WINDOW)), min(len(falling) + 1, round((n + 0.5) * WINDOW))
-        if last > first and n <= max(2, len(falling) // 4):
-            slopes[position] = -np.polyfit(np.log(np.arange(first, last + 1)), falling[first - 2 : last - 1], 1)[0]
-    return int(slopes.argmax())
+        for window in WINDOWS:
+            first, last = max(2, round((n + 0.5) / window)), min(len(falling) + 1, round((n + 0.5) * window))
+            if last > first and n <= max(2, len(falling) // 4):
+                at = np.log(np.arange(first, last + 1))
+                slopes[position] -= np.polyfit(at, falling[first - 2 : last - 1], 1)[0] / len(WINDOWS)
+    return slopes
 
 
-def _label_scores(tree: CategoryTree, tried: IntArray, rows: IntArray, categories: IntArray) -> _LabelScores:
-    n_categories = int(categories.max()) + 1
-    tables = [_agreement(cut_tree(tree, tree.height_for(int(n)))[rows], categories, n_categories) for n in tried]
+def _label_scores(groups: list[IntArray], categories: IntArray) -> _LabelScores:
+    n_categories, n_labeled = int(categories.max()) + 1, len(categories)
+    tables = [_agreement(_numbered(each[:n_labeled]), categories, n_categories) for each in groups]
     return _LabelScores(*(np.stack(column) for column in zip(*tables, strict=True)))
+
+
+def _numbered(groups: IntArray) -> IntArray:
+    """The same groups, numbered from 0."""
+    return np.unique(groups, return_inverse=True)[1]
 
 
 def _agreement(groups: IntArray, categories: IntArray, n_categories: int) -> list[FloatArray]:
     """The four rows of `_LabelScores` for one cut. (m,), (m,)."""
-    groups = np.unique(groups, return_inverse=True)[1]
     table = contingency(groups, categories).astype(float)
     n_of_category = np.bincount(categories, minlength=n_categories).astype(float)
     category_of = match(table)
