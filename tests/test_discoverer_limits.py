@@ -161,6 +161,16 @@ def test_a_name_that_is_too_large_is_refused_and_nothing_is_changed(model, name)
     assert everything(model) == before
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("granularity", 10**30), ("granularity", float("nan")), ("n_kept", 10**30), ("n_components", 2**62)]
+    + [("n_novel", 10**30), ("random_state", 2**63), ("random_state", None), ("unsure", 10**400)],
+)
+def test_a_parameter_that_no_memory_holds_is_named(name, value):
+    with pytest.raises(DiscovererError, match=f"^{name} must be .*; change it"):
+        CategoryDiscoverer(**{name: value}).fit(*a_start()[:2])
+
+
 def test_what_is_no_label_at_all_is_the_name_of_no_category(model):
     for decide in (model.rename, model.merge, lambda one, other: model.split(0, blob(0, 3), name=[one, other])):
         with pytest.raises(DiscovererError, match=r"there is no category \[1\]|must be a whole number"):

@@ -15,15 +15,18 @@ from igcd.types import UNLABELED
 LARGEST_FLOAT = sys.float_info.max
 MAX_COUNT = 10**9
 """More rows than any memory holds; what is computed from such a number still fits into 64 bits."""
+MAX_GRANULARITY = 100
+"""Heights are divided by e to this power; beyond it they are no numbers any more."""
 _COUNT = f"a whole number from 1 to {MAX_COUNT:,}"
 
 
 def check_parameters(given: Mapping[str, Any]) -> None:
     """Refuses the first parameter that makes no sense, and says what would."""
     unsure, n_kept, n_novel = given["unsure"], given["n_kept"], given["n_novel"]
+    is_moderate = is_finite_number(given["granularity"]) and abs(given["granularity"]) <= MAX_GRANULARITY
     checks: list[tuple[str, bool, str]] = [
         ("n_novel", n_novel is None or n_novel == 0 or is_count(n_novel), "a whole number of 0 or more, or None"),
-        ("granularity", is_finite_number(given["granularity"]), "a number"),
+        ("granularity", is_moderate, f"a number from {-MAX_GRANULARITY} to {MAX_GRANULARITY}"),
         ("n_components", given["n_components"] is None or is_count(given["n_components"]), f"{_COUNT}, or None"),
         ("unsure", unsure is None or (is_finite_number(unsure) and 0 <= unsure <= 1), "a number from 0 to 1, or None"),
         ("n_kept", is_count(n_kept) and n_kept >= 2, "a whole number of 2 or more"),
