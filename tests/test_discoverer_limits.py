@@ -163,8 +163,10 @@ def test_a_name_that_is_too_large_is_refused_and_nothing_is_changed(model, name)
 
 @pytest.mark.parametrize(
     ("name", "value"),
-    [("granularity", 10**30), ("granularity", float("nan")), ("n_kept", 10**30), ("n_components", 2**62)]
-    + [("n_novel", 10**30), ("random_state", 2**63), ("random_state", None), ("unsure", 10**400)],
+    [
+        *[("granularity", 10**30), ("granularity", float("nan")), ("n_kept", 10**30), ("n_components", 2**62)],
+        *[("n_novel", 10**30), ("random_state", 2**63), ("random_state", None), ("unsure", 10**400)],
+    ],
 )
 def test_a_parameter_that_no_memory_holds_is_named(name, value):
     with pytest.raises(DiscovererError, match=f"^{name} must be .*; change it"):
