@@ -4,6 +4,7 @@ from weakref import WeakKeyDictionary
 
 import numpy as np
 import pytest
+import tiny_sources
 from leaks import leaks, reachable, within_reach
 from PIL import Image
 
@@ -11,6 +12,7 @@ from igcd import assembly
 from igcd.cli.build import build_by_category
 from igcd.cli.run import run_recipe
 from igcd.data.images import FileImages
+from igcd.data.sources import SOURCES
 from igcd.hidden import hidden_call
 from igcd.method_registry import METHODS
 from igcd.run_folder import secret_of
@@ -133,6 +135,51 @@ def test_no_source_hands_out_a_hidden_label(spied_run, photos, tmp_path, source)
             overrides.append(f"encoder.image_cache={tmp_path}/small")
             paths.append(tmp_path / "small")
     assert spied_run(f"stream: {stream}\n", overrides, paths) == []
+
+
+OFFICIAL = {
+    "cifar100": (tiny_sources.cifar100, f"by_category: {CUT}}}"),
+    "cifar10": (tiny_sources.cifar10, f"by_category: {CUT}}}"),
+    "cub": (tiny_sources.cub, f"by_category: {CUT}}}"),
+    "cars": (tiny_sources.cars, f"by_category: {CUT}}}"),
+    "tiny-imagenet": (tiny_sources.tiny_imagenet, f"by_category: {CUT}}}"),
+    "imagenet100": (tiny_sources.imagenet100, "by_category: {protocol: igcd-u, categories_per_stage: [60, 40]}"),
+    "inat2021": (
+        tiny_sources.inat2021,
+        "by_place_and_year: {stages: [{years: [2008, 2016], continents: [North America]}, "
+        "{years: [2017, 2017], continents: [Oceania]}]}",
+    ),
+}
+"""Sources with a layout of their own; imagenet1k is imagenet100 with more folders, digits is in the test of methods."""
+
+
+@pytest.mark.parametrize("source", OFFICIAL)
+def test_no_official_layout_hands_out_a_hidden_label(spied_run, tmp_path, source):
+    make, cut = OFFICIAL[source]
+    make(tmp_path / "data")
+    stream = f"{{source: {source}, data: {tmp_path}/data, {cut}}}"
+    assert spied_run(f"stream: {stream}\n", ["method.name=kmeans"], [tmp_path / "data"]) == []
+
+
+def test_every_source_is_looked_at():
+    others = {"fieldguide", "folder", "table", "digits", "imagenet1k"}
+    assert set(SOURCES) == set(OFFICIAL) - {"inat2021"} | others
+
+
+def test_the_reason_why_an_image_is_broken_names_nothing(spied_run, photos):
+    for code in range(6):
+        folder = photos / f"Secretus species{code}"
+        (folder / f"{code}-0.png").write_bytes(b"")
+        (folder / f"{code}-1.png").write_bytes(b"no image")
+        (folder / f"{code}-2.png").write_bytes((folder / f"{code}-2.png").read_bytes()[:-900])
+        (folder / f"{code}-3.png").unlink()
+        (folder / f"{code}-3.png").symlink_to(folder / "gone.png")
+        (folder / f"{code}-4.png").unlink()
+        (folder / f"{code}-4.png").symlink_to("/etc/hostname")
+        (folder / f"{code}-5.png").unlink()
+        (folder / f"{code}-5.png").mkdir()
+    stream = f"{{source: table, data: {photos}/table.csv, by_category: {CUT}, held_out: 0.2}}}}"
+    assert spied_run(f"stream: {stream}\nmax_broken: 1.0\n", ["method.name=kmeans"], [photos]) == []
 
 
 HELD = []

@@ -200,7 +200,8 @@ def parse_recipe(values: Mapping[str, Any], source: str) -> Recipe:
             message = "must be a section with keys of its own"
         # Options that do not go together are named by the message; the whole section would say no more.
         got = "" if isinstance(fault["input"], dict) else f", got {fault['input']!r}"
-        raise IgcdError(f"recipe {source}: {key}: {message}{got}") from None
+        where = f"{source}: {key}" if key else source
+        raise IgcdError(f"recipe {where}: {message}{got}") from None
 
 
 def _check_values(values: Any, source: str) -> None:  # noqa: ANN401 - whatever YAML and JSON hold

@@ -12,6 +12,8 @@ from typing import Any
 from igcd.errors import IgcdError
 
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
+DISK_FAILS = (errno.EIO, errno.ENXIO, errno.ENODEV, errno.ESTALE)
+"""What a disk, or a share on the network, says that cannot be reached or read any more."""
 _UNFINISHED = re.compile(r"\..+\.\d+")
 
 

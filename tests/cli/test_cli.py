@@ -1,6 +1,8 @@
 """The command line as a person meets it: in a process of its own."""
 
+import errno
 import json
+import os
 import re
 import subprocess
 import sys
@@ -9,6 +11,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from igcd import cli
 from igcd.streams.split import read_split
 
 
@@ -178,6 +181,19 @@ def test_an_error_is_one_sentence(arguments, words, tmp_path):
     assert words in done.stderr and "Traceback" not in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_a_disk_that_fails_while_it_is_read_is_one_sentence(monkeypatch, capsys):
+    def read_from_a_bad_disk():
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(cli, "app", read_from_a_bad_disk)
+    monkeypatch.setattr(sys, "argv", ["igcd", "ls"])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 1
+    said = capsys.readouterr().err
+    assert said == "igcd: a disk fails while a file is read or written (Input/output error); check it, and try again\n"
 
 
 def test_shell_completion_is_there(monkeypatch):

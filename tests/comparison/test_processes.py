@@ -10,6 +10,7 @@ import pytest
 from igcd.comparison.folder import at_work, claim, log_path, read_note
 from igcd.comparison.plan import method_variants, option_variants, plan
 from igcd.comparison.processes import run_cells, threads_per_cell
+from igcd.data.parallel import n_cores
 from igcd.errors import IgcdError
 
 
@@ -52,14 +53,15 @@ def test_the_others_go_on_when_one_fails(comparison, tmp_path, fake_igcd, monkey
 
 
 def test_cells_share_the_cores(comparison, tmp_path, fake_igcd, monkeypatch):
-    run(comparison, tmp_path / "out", n_jobs=1000)
+    run(comparison, tmp_path / "out", n_jobs=4 * n_cores())
     assert {line.split()[1] for line in fake_igcd.read_text().splitlines()} == {"1"}
     monkeypatch.setenv("OMP_NUM_THREADS", "3")  # what somebody has set counts
     (tmp_path / "out" / "cells" / "gm-0" / "results.json").unlink()
     run(comparison, tmp_path / "out")
     assert fake_igcd.read_text().splitlines()[-1].startswith("gm-0 3 True")
-    with pytest.raises(IgcdError, match="--jobs must be 1 or more"):
-        run(comparison, tmp_path / "out", n_jobs=0)
+    for n_jobs in (0, 4 * n_cores() + 1):
+        with pytest.raises(IgcdError, match=f"--jobs must be from 1 to {4 * n_cores()}, .* got {n_jobs}; change it"):
+            run(comparison, tmp_path / "out", n_jobs=n_jobs)
 
 
 PROGRAM = """

@@ -73,6 +73,8 @@ def test_damage_is_seen_and_decoded_around(images: FileImages, tmp_path: Path):
     for i, pixels in zip((0, 8), sound, strict=True):
         np.testing.assert_array_equal(damaged.pixels(i), pixels)
     assert damaged.at_size(np.array([7, 8]), SIZE) is None
+    path.write_bytes(content.replace(b"'fortran_order': False", b"'fortran_order': True ", 1))
+    np.testing.assert_array_equal(cached_at_size(images, SIZE, folder).pixels(8), sound[1])
     path.write_bytes(content[:1000])
     np.testing.assert_array_equal(cached_at_size(images, SIZE, folder).pixels(8), sound[1])
 

@@ -11,7 +11,7 @@ from igcd.errors import IgcdError
 from igcd.workspace import decisions, queries
 from igcd.workspace.accept import accept_stage
 from igcd.workspace.backup import restore, write_backup
-from igcd.workspace.catalog import BACKUP_FILE, CATALOG_FILE, DamagedError, file_fault, open_catalog
+from igcd.workspace.catalog import BACKUP_FILE, CATALOG_FILE, DamagedError, file_fault, open_catalog, time_of
 
 OWL, HARE = 1, 2
 
@@ -73,6 +73,27 @@ def test_restoring_brings_back_the_copy_and_keeps_the_damaged_catalog(workspace)
     with open_catalog(workspace) as catalog:
         decisions.name(catalog, HARE, "brown hare", author="ann")
     assert names(workspace) == ["owl", "brown hare"]
+
+
+def test_a_copy_of_an_impossible_year_is_restored(workspace, monkeypatch):
+    damage(workspace)
+    monkeypatch.setattr("igcd.workspace.catalog.time_of", lambda path: time_of(Distant(path)))
+    with pytest.raises(DamagedError, match="made at an unknown time"):
+        open_catalog(workspace)
+    monkeypatch.setattr("igcd.workspace.backup.time_of", lambda path: time_of(Distant(path)))
+    assert restore(workspace).made == "an unknown time"
+
+
+class Distant:
+    """A file of the year 36,812, as a tmpfs can hold it."""
+
+    st_mtime = 2.0**40
+
+    def __init__(self, path):
+        assert path.is_file()
+
+    def stat(self):
+        return self
 
 
 def test_a_catalog_that_is_gone_is_restored(workspace):
@@ -142,6 +163,10 @@ def test_where_no_copy_can_be_written_the_stage_is_accepted_and_it_is_said(tmp_p
     "damage",
     [
         "UPDATE photos SET n_bytes = 'many'",
+        "UPDATE photos SET n_bytes = -1",
+        "UPDATE assignments SET is_confirmed = 9223372036854775807",
+        "UPDATE assignments SET probability = 1e308",
+        "UPDATE assignments SET typicality = 9e999",
         "UPDATE decisions SET before = '{'",
         "UPDATE labels SET category = 99",
         "UPDATE settings SET value = 'x' WHERE key = 'revision'",

@@ -192,6 +192,16 @@ def test_both_kinds_of_labels(images, tmp_path):
         init_workspace(tmp_path / "ws", images, labels=tmp_path / "labels.csv", from_folders=True)
 
 
+@pytest.mark.parametrize("seconds", [2**34, 2**40])
+def test_a_photo_of_a_year_that_no_database_reaches_is_a_photo(images, tmp_path, seconds):
+    path = next(images.rglob("*.jpg"))
+    os.utime(path, (seconds, seconds))
+    init_workspace(tmp_path / "ws", images, from_folders=True)
+    with open_catalog(tmp_path / "ws") as catalog:
+        n_photos = queries.status(catalog).n_photos
+        assert add_photos(catalog, [images]).n_new == 0 and queries.status(catalog).n_photos == n_photos
+
+
 def test_unreadable_files_are_set_aside_with_the_reason(images, tmp_path):
     (images / "empty.jpg").touch()
     (images / "text.jpg").write_text("not an image at all")

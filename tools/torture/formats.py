@@ -2,6 +2,7 @@
 
 import copy
 import csv
+import gzip
 import hashlib
 import io
 import json
@@ -246,14 +247,14 @@ def mutate_safetensors(content: bytes, rng: random.Random) -> bytes:
     header, data = json.loads(content[8 : 8 + n]), bytearray(content[8 + n :])
     kind = rng.randrange(5)
     if kind == 0 and header.get("__metadata__"):
-        key = rng.choice(list(header["__metadata__"]))
+        key = rng.choice(sorted(header["__metadata__"]))
         header["__metadata__"][key] = odd_text(rng)
     elif kind == 1 and header.get("__metadata__"):
         text = header["__metadata__"]
         if rng.random() < 0.5:
-            del text[rng.choice(list(text))]
+            del text[rng.choice(sorted(text))]
         else:
-            key = rng.choice(list(text))
+            key = rng.choice(sorted(text))
             text[key] = json_text(mutate_tree(_as_json(text[key]), rng))
     elif kind == 2 and len(data) >= 4:
         at = 4 * rng.randrange(len(data) // 4)
@@ -267,6 +268,16 @@ def mutate_safetensors(content: bytes, rng: random.Random) -> bytes:
         header = mutate_tree(header, rng)
     encoded = json_text(header).encode("utf-8", "surrogatepass")
     return struct.pack("<Q", len(encoded)) + encoded + bytes(data)
+
+
+def in_order(content: bytes) -> bytes:
+    """A safetensors file with its texts in their order: the library writes them in another one each time."""
+    n = struct.unpack("<Q", content[:8])[0]
+    header = json.loads(content[8 : 8 + n])
+    header["__metadata__"] = dict(sorted(header.get("__metadata__", {}).items()))
+    encoded = json.dumps(header, separators=(",", ":"), sort_keys=True).encode()
+    encoded += b" " * (-len(encoded) % 8)
+    return struct.pack("<Q", len(encoded)) + encoded + content[8 + n :]
 
 
 def _as_json(text: str) -> Any:  # noqa: ANN401 - whatever JSON holds
@@ -337,7 +348,7 @@ def mutate_pickle(content: bytes, rng: random.Random) -> bytes:
 def mutate_tar(content: bytes, rng: random.Random) -> bytes:
     """A tar file with one member renamed, turned into a link, or changed."""
     out = io.BytesIO()
-    with tarfile.open(fileobj=io.BytesIO(content)) as old, tarfile.open(fileobj=out, mode="w:gz") as new:
+    with tarfile.open(fileobj=io.BytesIO(content)) as old, tarfile.open(fileobj=out, mode="w") as new:
         members = old.getmembers()
         chosen = rng.choice(members)
         for member in members:
@@ -355,7 +366,7 @@ def mutate_tar(content: bytes, rng: random.Random) -> bytes:
                     inside = mutate_pickle(inside, rng)
                 member.size = len(inside)
             new.addfile(member, io.BytesIO(inside))
-    packed = out.getvalue()
+    packed = gzip.compress(out.getvalue(), mtime=0)
     return mutate_bytes(packed, rng) if rng.random() < 0.25 else packed
 
 

@@ -23,14 +23,14 @@ PATIENCE = 240.0
 MAX_KILLS = 7
 N_FIRST, N_ALL = 24, 36
 SCENARIOS = (
-    *["run"] * 3,
-    "run, two at once",
-    "compare",
-    *["workspace"] * 4,
+    *["run"] * 4,
+    *["run, two at once"] * 2,
+    *["compare"] * 3,
+    *["workspace"] * 3,
     *["workspace, two at once"] * 2,
-    *["review"] * 2,
+    *["review"] * 4,
 )
-"""Those that have more commands to kill come more often."""
+"""A workspace has ten commands to kill and comes less often, so that all commands have their share of the kills."""
 TIMES = ("seconds", "peak_memory_bytes", "versions")
 
 

@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 import torch
-from tools.torture.formats import json_text, mutate_safetensors, mutate_tree
+from tools.torture.formats import in_order, json_text, mutate_safetensors, mutate_tree
 from tools.torture.odd_values import odd_text
 
 from igcd.tensor_files import read_tensors, write_tensors
@@ -22,11 +22,11 @@ def mutate_model(content: bytes, rng: random.Random) -> bytes:
         tensors, text = read_tensors(path)
         _change_text(text, rng) if text and rng.random() < 0.5 else _change_tensors(tensors, rng)
         write_tensors(path, tensors, text)
-        return path.read_bytes()
+        return in_order(path.read_bytes())
 
 
 def _change_text(text: dict[str, str], rng: random.Random) -> None:
-    key = rng.choice(list(text))
+    key = rng.choice(sorted(text))
     match rng.randrange(4):
         case 0:
             del text[key]
@@ -42,7 +42,7 @@ def _change_text(text: dict[str, str], rng: random.Random) -> None:
 
 
 def _change_tensors(tensors: dict[str, torch.Tensor], rng: random.Random) -> None:
-    name = rng.choice(list(tensors))
+    name = rng.choice(sorted(tensors))
     tensor = tensors[name]
     match rng.randrange(7):
         case 0:
@@ -54,7 +54,7 @@ def _change_tensors(tensors: dict[str, torch.Tensor], rng: random.Random) -> Non
         case 3:
             tensors[name] = tensor.to(rng.choice((torch.float16, torch.float64, torch.int64, torch.uint8, torch.bool)))
         case 4:
-            tensors[name] = tensors[rng.choice(list(tensors))].clone()
+            tensors[name] = tensors[rng.choice(sorted(tensors))].clone()
         case 5 if tensor.is_floating_point() and tensor.numel():
             changed = tensor.clone()
             changed.view(-1)[rng.randrange(tensor.numel())] = rng.choice((float("nan"), float("inf"), 1e30, 0.0))

@@ -125,6 +125,7 @@ def _adapted_tail(scratch: Path) -> tuple[dict[str, bytes], Callable[[Path], obj
 def model_readers(scratch: Path) -> list[Reader]:
     """The readers, each with its sample; `scratch` is a folder for making them, which takes some seconds."""
     scratch.mkdir(parents=True, exist_ok=True)
+    torch.manual_seed(0)
     state = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2)).state_dict()
     write_tensors(scratch / "w.safetensors", state, {"format": "pt"})
     checkpoint = io.BytesIO()

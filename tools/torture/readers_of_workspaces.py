@@ -53,6 +53,14 @@ READ = (
 )
 
 
+ODD_HEADERS = (
+    *("http://[", "http://[::1", "http://127.0.0.1:8765@evil.example", "null", "//", "http://127.0.0.1:8765/["),
+    *("127.0.0.1:8765/x", "127.0.0.1:8765/static/", "[::1", "127.0.0.1:99999", "evil.example", "bytes=9-1,-5,a"),
+    *("igcd_review_8765=", 'igcd_review_8765="', "; ; =", "cross-site", "W/", '"'),
+)
+"""What a header may hold that is nearly right."""
+
+
 @cache
 def sample_workspace(scratch: Path) -> Path:
     """A workspace with a discovery in it; its photos lie beside it."""
@@ -165,7 +173,7 @@ def _mutated_get(_: bytes, rng: random.Random) -> bytes:
     name = rng.choice(
         ("host", "origin", "cookie", "range", "if-none-match", "accept", "sec-fetch-site", "x-forwarded-host")
     )
-    headers = {name: odd[:2000]} if rng.random() < 0.3 else {}
+    headers = {name: rng.choice((odd[:2000], rng.choice(ODD_HEADERS)))} if rng.random() < 0.3 else {}
     return json.dumps(
         {"method": rng.choice(("GET", "GET", "HEAD", "PUT", "OPTIONS")), "path": path, "body": "", "headers": headers}
     ).encode()

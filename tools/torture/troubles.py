@@ -7,6 +7,7 @@ to the same end as a twin that had none.
 import contextlib
 import ctypes
 import errno
+import json
 import os
 import random
 import resource
@@ -31,6 +32,8 @@ from igcd.workspace.catalog import open_catalog
 COMMANDS = ("run", "init", "discover", "accept", "add", "export csv", "export folders", "predict", "status")
 """In the order of a life of a workspace."""
 NOBODY = 65534
+LASTING = ("fsync", "replace", "rename", "link", "mkdir")
+"""Functions of `os` that make something last."""
 DONE = ("is a workspace already", "is accepted already", "exists already")
 Prepare = Callable[[], object]
 
@@ -45,6 +48,7 @@ class TroubleTrials:
         self._has_twins = False
         self._states: dict[str, Path] = {}  # what stands before each command of a workspace
         self._twins: dict[str, object] = {}
+        self._calls: dict[str, dict[str, int]] = {}  # how often each command calls each of LASTING
         self._can_mount = _can_mount(scratch / "mounted")
         for folder in (scratch, *scratch.rglob("*")):
             folder.chmod(0o755 if folder.is_dir() else 0o644)
@@ -131,13 +135,16 @@ class TroubleTrials:
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir()
         write_recipe(place / "r.yaml", cache=place / "cache", epochs=1)
+        counted = self._scratch / "calls.json"
         for command in (command for command in COMMANDS if command in self._commands):
             if (place / "ws").is_dir():
                 kept = self._scratch / "states" / command.replace(" ", "-")
                 shutil.copytree(place / "ws", kept)
                 self._states[command] = kept
-            child = start(self.arguments(command, place), self._scratch / "twin.log")
+            counted.write_text("{}")
+            child = start(self.arguments(command, place), self._scratch / "twin.log", lambda: _count(counted))
             require(child.wait(PATIENCE) == 0, f"the twin does {command}: {child.said().err[-500:]}")
+            self._calls[command] = json.loads(counted.read_text())
             self._twins[command] = self.outcome(command, place)
 
     def full_disk(self, command: str, place: Path, rng: random.Random) -> Verdict:
@@ -170,9 +177,11 @@ class TroubleTrials:
 
     def failing_calls(self, command: str, place: Path, rng: random.Random) -> Verdict:
         """The n-th call that makes something last (fsync, rename, link, mkdir) fails with a full disk or a bad one."""
+        if not self._calls[command]:  # SQLite calls the system itself
+            command = rng.choice([name for name, calls in self._calls.items() if calls])
         self.lay_out(command, place)
-        name = rng.choice(("fsync", "replace", "rename", "link", "mkdir"))
-        code, n = rng.choice((errno.ENOSPC, errno.EIO, errno.EDQUOT)), rng.randint(1, 12)
+        name, n_calls = rng.choice(sorted(self._calls[command].items()))
+        code, n = rng.choice((errno.ENOSPC, errno.EIO, errno.EDQUOT)), rng.randint(1, n_calls)
         verdict = self.suffer(command, place, lambda: _fail(name, code, n))
         self.recover(command, place)
         return verdict
@@ -214,9 +223,10 @@ class TroubleTrials:
     def clock_backwards(self, command: str, place: Path, rng: random.Random) -> Verdict:
         """A clock that was years ahead when the state was made, and jumps back while the command runs."""
         self.lay_out(command, place)
-        for path in place.rglob("*"):
-            moment = rng.choice((0, 1, 4_102_444_800, time.time()))
-            os.utime(path, (moment, moment))
+        for path in (*place.rglob("*"), *self._first.rglob("*"), *self._second.rglob("*")):
+            moment = rng.choice((0, 1, 4_102_444_800, 2**40, -(2**34), time.time()))
+            with contextlib.suppress(OSError):  # not every file system has every year
+                os.utime(path, (moment, moment))
         years = rng.choice((-30, -3, 40))
         verdict = self.suffer(command, place, lambda: _move_clock(years))
         require(verdict.outcome == "accepted", f"a wrong clock stops nothing: {verdict.words}")
@@ -273,6 +283,24 @@ def _become_nobody() -> None:
         os.setgid(NOBODY)
         os.setuid(NOBODY)
         ctypes.CDLL(None).prctl(4, 1)  # PR_SET_DUMPABLE: /proc/self stays readable
+
+
+def _count(file: Path) -> None:
+    """Notes in a file how often each function of LASTING was called so far."""
+    n_calls: dict[str, int] = {}
+
+    def counted(name: str) -> Callable[..., Any]:
+        original = getattr(os, name)
+
+        def call(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401 - as the original
+            n_calls[name] = n_calls.get(name, 0) + 1
+            file.write_text(json.dumps(n_calls))
+            return original(*arguments, **options)
+
+        return call
+
+    for name in LASTING:
+        setattr(os, name, counted(name))
 
 
 def _fail(name: str, code: int, n: int) -> None:

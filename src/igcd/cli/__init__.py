@@ -19,7 +19,7 @@ from igcd.cli.score import score
 from igcd.cli.workspace import add_workspace_commands, predict_with_workspace
 from igcd.data.sources import SOURCES
 from igcd.errors import MAX_SENTENCE, IgcdError, excerpt
-from igcd.records import DISK_FULL
+from igcd.records import DISK_FAILS, DISK_FULL
 
 app = typer.Typer(
     name="igcd",
@@ -56,6 +56,8 @@ def main() -> None:
     except OSError as error:
         if error.errno in DISK_FULL:
             fail("the disk is full; free some space, or write elsewhere with --out")
+        if error.filename is None and error.errno in DISK_FAILS:  # reading and writing know no name
+            fail(f"a disk fails while a file is read or written ({error.strerror}); check it, and try again")
         if error.filename is None:
             raise
         fail(f"{error.filename} cannot be used ({error.strerror}); check that it exists and that you may")

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 METHODS = ("density", "kmeans", "silhouette")
 NO_LABEL = ("", "-1")
 LABEL_COLUMNS = ("label", "category")
+MAX_STARTS = 10_000
+"""More would go on for ever: each is a k-means of its own for every number of categories that is tried."""
 
 
 def count(
@@ -59,6 +61,8 @@ def count(
     """Count the categories in embeddings: those that have labels, and the novel ones among the rest."""
     if method not in METHODS:
         raise IgcdError(f"--method must be one of {', '.join(METHODS)}, got {method!r}; choose one of them")
+    if not 1 <= starts <= MAX_STARTS:
+        raise IgcdError(f"--starts must be from 1 to {MAX_STARTS:,}, got {starts}; change it")
     embeddings = read_features(features)
     names = [""] * len(embeddings) if labels is None else read_labels(labels, n=len(embeddings))
     estimate, n_known = estimate_from(

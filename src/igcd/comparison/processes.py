@@ -10,10 +10,13 @@ from pathlib import Path
 
 from igcd.comparison.folder import Note, is_complete, log_path, read_note, write_note
 from igcd.comparison.plan import Cell
+from igcd.data.parallel import n_cores
 from igcd.errors import IgcdError
 from igcd.report.run_records import Results, read_record
 
 POLL_SECONDS = 0.2
+JOBS_PER_CORE = 4
+"""More cells than that at a time only wait for each other, and may take all of the memory."""
 GRACE_SECONDS = 10
 """How long a cell may take to end when it is told to."""
 
@@ -58,8 +61,11 @@ def run_cells(
 
     Whatever ends this process early, Ctrl-C for one, ends the cells at work. They resume when they are run again.
     """
-    if n_jobs < 1:
-        raise IgcdError(f"--jobs must be 1 or more, got {n_jobs}")
+    n_most = JOBS_PER_CORE * n_cores()
+    if not 1 <= n_jobs <= n_most:
+        raise IgcdError(
+            f"--jobs must be from 1 to {n_most}, {JOBS_PER_CORE} for each core here, got {n_jobs}; change it"
+        )
     outcomes = []
     for cell in (cell for cell in cells if is_complete(cell)):
         outcomes.append(Outcome(cell, None, _past_seconds(cell), is_new=False))
@@ -91,8 +97,7 @@ def cell_command(recipe: str, cell: Cell) -> list[str]:
 
 def threads_per_cell(n_jobs: int) -> int:
     """The cores of this process shared among the cells at work, at least one each."""
-    n_cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return max(1, n_cores // n_jobs)
+    return max(1, n_cores() // n_jobs)
 
 
 def _start(recipe: str, cell: Cell, n_jobs: int, lock: int) -> subprocess.Popen[bytes]:

@@ -103,7 +103,7 @@ def _open(path: Path, n_images: int, size: int) -> tuple[npt.NDArray[np.uint8], 
         checks: npt.NDArray[Any] = read_npy(path / "checks.npy")
     except (OSError, DamagedArrayError):
         return None
-    is_ours = stored.shape == (n_images, size, size, 3) and stored.dtype == np.uint8
+    is_ours = stored.shape == (n_images, size, size, 3) and stored.dtype == np.uint8 and stored.flags.c_contiguous
     return (stored, checks) if is_ours and checks.shape == (n_images,) and checks.dtype == np.int64 else None
 
 

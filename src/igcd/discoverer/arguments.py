@@ -1,5 +1,6 @@
 """What a `CategoryDiscoverer` accepts: its parameters, the labels it is given, and the ledger that fits them."""
 
+import sys
 import warnings
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -7,31 +8,39 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from igcd.memory.category_ledger import MAX_LABEL, CategoryLedger, DiscovererError, Label, label_kind
+from igcd.limits import MAX_SEED
+from igcd.memory.category_ledger import LARGEST, MAX_LABEL, CategoryLedger, DiscovererError, Label, label_kind
 from igcd.types import UNLABELED
 
-_COUNT = "a whole number of 1 or more"
+LARGEST_FLOAT = sys.float_info.max
+MAX_COUNT = 10**9
+"""More rows than any memory holds; what is computed from such a number still fits into 64 bits."""
+MAX_GRANULARITY = 100
+"""Heights are divided by e to this power; beyond it they are no numbers any more."""
+_COUNT = f"a whole number from 1 to {MAX_COUNT:,}"
 
 
 def check_parameters(given: Mapping[str, Any]) -> None:
     """Refuses the first parameter that makes no sense, and says what would."""
     unsure, n_kept, n_novel = given["unsure"], given["n_kept"], given["n_novel"]
+    is_moderate = is_finite_number(given["granularity"]) and abs(given["granularity"]) <= MAX_GRANULARITY
     checks: list[tuple[str, bool, str]] = [
-        ("n_novel", n_novel is None or n_novel == 0 or _is_count(n_novel), "a whole number of 0 or more, or None"),
-        ("granularity", _is_number(given["granularity"]), "a number"),
-        ("n_components", given["n_components"] is None or _is_count(given["n_components"]), f"{_COUNT}, or None"),
-        ("unsure", unsure is None or (_is_number(unsure) and 0 <= unsure <= 1), "a number from 0 to 1, or None"),
-        ("n_kept", _is_count(n_kept) and n_kept >= 2, "a whole number of 2 or more"),
+        ("n_novel", n_novel is None or n_novel == 0 or is_count(n_novel), "a whole number of 0 or more, or None"),
+        ("granularity", is_moderate, f"a number from {-MAX_GRANULARITY} to {MAX_GRANULARITY}"),
+        ("n_components", given["n_components"] is None or is_count(given["n_components"]), f"{_COUNT}, or None"),
+        ("unsure", unsure is None or (is_finite_number(unsure) and 0 <= unsure <= 1), "a number from 0 to 1, or None"),
+        ("n_kept", is_count(n_kept) and n_kept >= 2, "a whole number of 2 or more"),
         ("unlabeled", isinstance(given["unlabeled"], int | str), "a whole number, a text or 'auto'"),
         (
             "first_novel",
-            given["first_novel"] == "auto" or (_is_count(given["first_novel"]) and given["first_novel"] < MAX_LABEL),
-            f"{_COUNT} below 2**62, or 'auto'",
+            given["first_novel"] == "auto"
+            or (_is_whole(given["first_novel"]) and 1 <= given["first_novel"] < MAX_LABEL),
+            "a whole number from 1 to 2**62 - 1, or 'auto'",
         ),
         (
             "random_state",
-            given["random_state"] >= 0 and _is_whole(given["random_state"]),
-            "a whole number of 0 or more",
+            _is_whole(given["random_state"]) and 0 <= given["random_state"] <= MAX_SEED,
+            "a whole number from 0 to 2**63 - 1",
         ),
     ]
     for name, is_right, wanted in checks:
@@ -77,22 +86,26 @@ def ledger_for(y: npt.NDArray[Any], *, unlabeled: int | str, first_novel: int | 
     if isinstance(mark, str):
         raise DiscovererError(f"labels are numbers, so unlabeled must be one, got {mark!r}; set it to -1")
     if first_novel == "auto":
-        largest = max((value for value in values if value is not None), default=0)
+        sizes = (value for value in values if value is not None and abs(value) <= LARGEST[kind])
+        largest = max(sizes, default=0)  # the ledger refuses those beyond
         first_novel = 10 ** max(3, len(str(int(max(largest, 0)))) + 1)
-        if int(first_novel) >= MAX_LABEL:
+        if int(first_novel) > LARGEST[kind]:
             raise DiscovererError(
                 f"labels leave no room for numbers of new categories, the largest is {largest}; set first_novel"
             )
     return CategoryLedger(kind=kind, unlabeled=mark, first_novel=int(first_novel))
 
 
-def _is_count(value: object) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= 1
+def is_count(value: object) -> bool:
+    """Whether a value is a whole number that can count rows."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and 1 <= int(value) <= MAX_COUNT
 
 
 def _is_whole(value: object) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and bool(np.isfinite(value))
+def is_finite_number(value: object) -> bool:
+    """Whether a value is a number, and neither infinite nor NaN."""
+    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    return is_number and bool(abs(value) <= LARGEST_FLOAT)  # type: ignore[arg-type]  # a number by now

@@ -5,7 +5,6 @@ new and how many is answered by `functional.discovery`.
 """
 # ruff: noqa: N803 - X is what scikit-learn calls the features
 
-import copy
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -25,12 +24,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data  # type: ign
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from igcd.discoverer.all_or_nothing import all_or_nothing
 from igcd.discoverer.arguments import check_labels, check_parameters, ledger_for
 from igcd.discoverer.category_means import ROWS_AT_A_TIME, CategoryMeans
 from igcd.discoverer.kept_rows import KeptRows
 from igcd.discoverer.reports import Discovery
 from igcd.discoverer.rows import Batch, digests, one_label_each, rising
+from igcd.discoverer.soundness import check_stored
 from igcd.discoverer.space import Space
+from igcd.errors import IgcdError
 from igcd.functional.assignment import contingency, match
 from igcd.functional.calibration import DEFAULT_SHARPNESS, rehearsed_sharpness
 from igcd.functional.discovery import Discovered, discover
@@ -106,10 +108,12 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
 
     # Learning --------------------------------------------------------------------------------------------------------
 
+    @all_or_nothing
     def fit(self, X: npt.ArrayLike, y: npt.ArrayLike | None = None) -> Self:
         """Learns from labeled and unlabeled rows, and forgets what was before. (n, d), (n,).
 
-        Without y nothing is known and every category that is found is new.
+        Without y nothing is known and every category that is found is new. Of equal rows with different labels the most
+        frequent label counts. Like every call, it changes all it has to, or nothing where it raises.
         """
         check_parameters(self.get_params())
         features, labels = self._read(X, y, first=True)
@@ -118,6 +122,7 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         self._n_calibrated = 0
         return self._learn(features, labels, first=True)
 
+    @all_or_nothing
     def partial_fit(
         self, X: npt.ArrayLike, y: npt.ArrayLike | None = None, classes: npt.ArrayLike | None = None
     ) -> Self:
@@ -132,13 +137,7 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
             return self.fit(X, y)
         check_parameters(self.get_params())
         self._check_labels(y, classes)
-        before = copy.deepcopy(self.__dict__)
-        try:
-            return self._learn(*self._read(X, y, first=False), first=False)
-        except BaseException:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
+        return self._learn(*self._read(X, y, first=False), first=False)
 
     def _learn(self, X: npt.NDArray[Any], labels: list[Label | None], *, first: bool) -> Self:
         for label in {label for label in labels if label is not None and label in self.ledger_}:
@@ -162,7 +161,11 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         self._take_in(batch, found)
         assigned = ids.clone()
         assigned[~is_labeled] = self._assign(self._whitened(h[~is_labeled]))
-        given = np.array([UNLABELED if label is None else self.ledger_.find(label).id for label in labels])
+        # A label that other labels of equal rows outnumbered everywhere is not a category.
+        ledger = self.ledger_
+        given = np.array(
+            [UNLABELED if label is None or label not in ledger else ledger.find(label).id for label in labels]
+        )
         self._row_ids = np.where(given != UNLABELED, given, assigned.numpy()[of_row]).astype(np.int64)
         self._row_keys = keys[of_row]
         self._n_batches += 1
@@ -358,6 +361,7 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
 
     # A person's decisions --------------------------------------------------------------------------------------------
 
+    @all_or_nothing
     def rename(self, category: Label, name: Label) -> Self:
         """Gives a category a name. A discovery is known from now on, and what was kept of it counts as labeled."""
         check_is_fitted(self)
@@ -366,6 +370,7 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         self._kept.confirm(category_id)
         return self
 
+    @all_or_nothing
     def merge(self, into: Label, others: Label | Sequence[Label]) -> Self:
         """Makes other categories part of one, which keeps its id and label; their names lead to it from now on."""
         check_is_fitted(self)
@@ -382,6 +387,7 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         self._means.join(target.id, gone_ids)
         return self
 
+    @all_or_nothing
     def split(self, category: Label, X: npt.ArrayLike, *, name: Label | None = None) -> Label:
         """Makes rows of a category a category of their own and returns its label. (n, d).
 
@@ -409,6 +415,7 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         self._row_ids = np.where(np.isin(self._row_keys, keys), new_id, self._row_ids)
         return self.ledger_.categories[new_id].label
 
+    @all_or_nothing
     def reject(self, category: Label) -> Self:
         """Says that this is no category. Rows like it are unsure from now on, and found no category again.
 
@@ -520,8 +527,9 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
                 Discovery(**entry | {"members": tuple(entry["members"])})
                 for entry in json.loads(metadata["discoveries"])
             ]
-            for name, value in json.loads(metadata["fitted"]).items():
-                setattr(model, name, value)
+            fitted = json.loads(metadata["fitted"])
+            for name in _FITTED_NUMBERS:
+                setattr(model, name, fitted[name])
             kept = SupportSet.from_state_dict(_part(tensors, "kept."), _part(metadata, "kept."))
             model._kept = KeptRows(model.ledger_, kept)
             scale = json.loads(metadata["scale"])
@@ -533,12 +541,19 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
             model._row_keys = np.array(
                 [bytes(key.tolist()).decode("ascii") for key in tensors["row_keys"]], dtype=np.str_
             )
+            if "feature_names_in" in metadata:
+                model.feature_names_in_ = np.array(json.loads(metadata["feature_names_in"]), dtype=object)
+            check_parameters(model.get_params())
+            check_stored(model.ledger_, model._kept, model._space, model._means, model._row_ids, fitted)
+        except IgcdError:
+            raise
         except KeyError as missing:
             raise DiscovererError(
                 f"a stored discoverer needs the entry {missing}, it is absent; store it again"
             ) from None
-        if "feature_names_in" in metadata:
-            model.feature_names_in_ = np.array(json.loads(metadata["feature_names_in"]), dtype=object)
+        except Exception as error:  # whatever a damaged text or tensor leads to
+            reason = " ".join(f"{type(error).__name__}: {error}".split())
+            raise DiscovererError(f"a stored discoverer is damaged ({reason}); store it again") from None
         return model
 
     # Reading what comes in -------------------------------------------------------------------------------------------

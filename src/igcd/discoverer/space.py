@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from igcd.functional.novelty import Projection, fit_projection
 
@@ -38,6 +39,13 @@ class Space:
         >>> Space(0, Projection(torch.zeros(2), torch.eye(2)))(np.array([[3.0, 4.0]], dtype=np.float32))
         tensor([[0.6000, 0.8000]])
         """
-        starts = range(0, max(len(X), 1), ROWS_AT_A_TIME)
-        parts = [np.ldexp(X[start : start + ROWS_AT_A_TIME], self.exponent) for start in starts]
-        return torch.cat([self.projection(torch.from_numpy(part)) for part in parts])
+        mean, components = self.projection.mean, self.projection.components
+        parts = []
+        for start in range(0, max(len(X), 1), ROWS_AT_A_TIME):
+            rows = X[start : start + ROWS_AT_A_TIME]
+            largest = np.abs(rows).max(axis=1, initial=0.0)
+            # Rows far larger than those of fit are divided by more, or their squares would overflow.
+            excess = np.maximum(np.frexp(largest)[1].astype(np.int64) + self.exponent, 0)[:, None]
+            near_one = torch.from_numpy(np.ldexp(rows, self.exponent - excess) - np.ldexp(mean.numpy(), -excess))
+            parts.append(normalize(near_one @ components.T, dim=1))
+        return torch.cat(parts)

@@ -263,7 +263,7 @@ def _refine(rows: Tensor, owners: Tensor, start: Tensor, *, n_known: int) -> tup
     ids = ids[counts.argsort(descending=True, stable=True)]
     if n_known + len(ids) == 0:
         raise IgcdError("discovery needs rows that are alike, got none; give more unlabeled rows")
-    place = torch.full((int(start.max()) + 2,), -1)
+    place = torch.full((max(int(start.max()) + 1, n_known) + 1,), -1)  # the last for rows of none
     place[:n_known] = torch.arange(n_known)
     place[ids] = n_known + torch.arange(len(ids))
     category = torch.cat([owners, place[start]])

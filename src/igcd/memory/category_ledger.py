@@ -17,6 +17,8 @@ Status = Literal["known", "novel", "merged", "rejected"]
 
 MAX_LABEL = 2**62
 """Whole numbers that name categories are smaller, so that they fit 64 bits with room for those of new ones."""
+LARGEST: Mapping[LabelKind, int] = {"int": MAX_LABEL - 1, "float": 2**53}
+"""The largest number that a label can be, of those kinds that are numbers: above it floats skip whole numbers."""
 
 
 class DiscovererError(IgcdError, ValueError):
@@ -61,7 +63,10 @@ class CategoryLedger:
         self.id_of_name: dict[Label, int] = {}  # every name ever given
 
     def __contains__(self, label: Label) -> bool:
-        return label in self.id_of_name
+        try:
+            return label in self.id_of_name
+        except TypeError:  # a list, for one, is no label
+            return False
 
     def read(self, y: npt.NDArray[Any]) -> list[Label | None]:
         """Labels as they are compared, None where a row has none. (n,) -> n.
@@ -74,6 +79,8 @@ class CategoryLedger:
             raise DiscovererError(
                 f"labels must be of one kind at every call, {self.kind} as at the first, got {kind}; convert them"
             )
+        for value in values:
+            self._check_size(value)
         none = {None, self.unlabeled} | ({"", "-1"} if self.kind == "text" else set())
         labels = [None if value in none else value for value in values]
         present = np.array([label for label in labels if label is not None] or [0])
@@ -93,7 +100,7 @@ class CategoryLedger:
 
     def find(self, label: Label) -> Category:
         """The live category that goes, or went, by this name."""
-        if label not in self.id_of_name:
+        if label not in self:
             names = ", ".join(repr(category.label) for category in self.categories if category.merged_into is None)
             raise DiscovererError(f"there is no category {label!r}; take one of {names or 'those that fit finds'}")
         category = self.current(self.id_of_name[label])
@@ -164,6 +171,7 @@ class CategoryLedger:
 
     def _checked(self, label: Label) -> Label:
         is_right = isinstance(label, str) if self.kind == "text" else isinstance(label, int | float | np.number)
+        self._check_size(label)
         if self.kind == "int":
             is_right = is_right and bool(np.isfinite(label)) and int(label) == label and abs(int(label)) < MAX_LABEL
         if not is_right or label in ("", self.unlabeled):
@@ -174,8 +182,23 @@ class CategoryLedger:
             raise DiscovererError(f"the name of a category must be {wanted} here, got {label!r}; choose another")
         return {"int": int, "float": float, "text": str}[self.kind](label)  # type: ignore[no-any-return]
 
+    def _check_size(self, label: object) -> None:
+        """Refuses numbers that an array of labels cannot hold, NaN among them."""
+        if self.kind == "text" or not isinstance(label, int | float | np.integer | np.floating):
+            return
+        largest = LARGEST[self.kind]
+        if not -largest <= label <= largest:
+            raise DiscovererError(
+                f"labels must be numbers from {-largest} to {largest}, got {label!r}; use smaller ones, or texts"
+            )
+
     def _next_novel_label(self) -> Label:
         n = self.first_novel
         while (label := f"novel {n}" if self.kind == "text" else n) in self.id_of_name:
             n += 1
+        if self.kind != "text" and n > LARGEST[self.kind]:
+            raise DiscovererError(
+                f"discoveries are counted from first_novel, {self.first_novel}, and the next number, {n}, is too large "
+                "for a label; set a smaller first_novel"
+            )
         return label

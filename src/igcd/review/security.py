@@ -118,7 +118,7 @@ def refusal(request: Request, access: Access) -> tuple[HTTPStatus, str] | None:
     is_start = request.method == "GET" and path == "/" and headers.get("sec-fetch-mode", "navigate") == "navigate"
     if not is_start and headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
         return HTTPStatus.FORBIDDEN, "requests from other web sites are refused; use the page itself"
-    if "origin" in headers and urlsplit(headers["origin"]).netloc != host:
+    if "origin" in headers and _host_of(headers["origin"]) != host:
         return HTTPStatus.FORBIDDEN, "requests from other web sites are refused; use the page itself"
     is_open = path == "/" or path.startswith(OPEN_PATHS)
     if not is_open and not access.holds_cookie(request.cookies, host):
@@ -169,6 +169,18 @@ class Guard:
             return
         status, sentence = refused
         await JSONResponse({"error": sentence}, status_code=status)(scope, receive, send_with_headers)
+
+
+def _host_of(origin: str) -> str | None:
+    """The host and port of an origin; None where it is not one.
+
+    >>> _host_of("http://127.0.0.1:8765"), _host_of("http://[")
+    ('127.0.0.1:8765', None)
+    """
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return None
 
 
 def _is_address(name: str) -> bool:

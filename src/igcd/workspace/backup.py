@@ -18,6 +18,7 @@ from igcd.workspace.catalog import (
     file_fault,
     holds_workspace,
     open_catalog,
+    time_of,
 )
 
 
@@ -73,8 +74,7 @@ def restore(folder: Path) -> Restored:
         unfinished.unlink(missing_ok=True)
     with open_catalog(folder) as restored, restored.snapshot() as db:
         stage = db.execute("SELECT MAX(stage) FROM stages WHERE state = 'accepted'").fetchone()[0]
-    made = datetime.fromtimestamp(backup.stat().st_mtime, UTC).isoformat(timespec="seconds")
-    return Restored(made, int(stage), kept_as)
+    return Restored(time_of(backup), int(stage), kept_as)
 
 
 def _put_aside(catalog: Path) -> Path | None:

@@ -33,11 +33,18 @@ def damaged(folder: Path, fault: str) -> DamagedError:
     """The sentence about a damaged catalog, with what was found and what to do."""
     backup = folder / BACKUP_FILE
     if backup.is_file():
-        made = datetime.fromtimestamp(backup.stat().st_mtime, UTC).isoformat(timespec="minutes")
-        remedy = f"`igcd restore {folder}` brings back the copy that `igcd accept` made at {made}"
+        remedy = f"`igcd restore {folder}` brings back the copy that `igcd accept` made at {time_of(backup)}"
     else:
         remedy = "put a backup of your own in its place, or make the workspace anew with `igcd init`"
     return DamagedError(f"{folder / CATALOG_FILE} is damaged ({excerpt(fault, limit=60)}); {remedy}")
+
+
+def time_of(path: Path) -> str:
+    """When a file was written, in UTC, as far as its file system tells a year that there is."""
+    try:
+        return datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(timespec="seconds")
+    except (OverflowError, ValueError):
+        return "an unknown time"
 
 
 class Catalog:

@@ -36,6 +36,14 @@ class PhotoFile:
     mtime_ns: int
 
 
+def changed_at(status: os.stat_result) -> int:
+    """When a file was changed, in nanoseconds; years that SQLite's integers do not reach count as the last they do.
+
+    A camera or a copy can leave any year, and some file systems keep it.
+    """
+    return max(-(2**63), min(status.st_mtime_ns, 2**63 - 1))
+
+
 def photo_files(db: sqlite3.Connection, photo_ids: Iterable[int]) -> dict[int, PhotoFile]:
     """A file of each photo: of several the first that is there, else the first."""
     rows = db.execute(
@@ -170,6 +178,6 @@ def _has_changed(file: PhotoFile) -> bool:
     """Whether the content is another than when the photo was added; a touched file of the same content is the same."""
     path = Path(file.folder, file.path)
     status = path.stat()
-    if (status.st_size, status.st_mtime_ns) == (file.n_bytes, file.mtime_ns):
+    if (status.st_size, changed_at(status)) == (file.n_bytes, file.mtime_ns):
         return False
     return status.st_size != file.n_bytes or content_hash(path) != file.content_hash

@@ -13,7 +13,7 @@ from igcd.data.parallel import map_in_order, n_cores
 from igcd.errors import IgcdError
 from igcd.workspace.catalog import Catalog, next_revision, now
 from igcd.workspace.names import parse_name
-from igcd.workspace.photo_files import content_hash, picture_size
+from igcd.workspace.photo_files import changed_at, content_hash, picture_size
 
 Progress = Callable[[int, int], None]
 """Called with (done, to do)."""
@@ -239,7 +239,7 @@ def _look_at(file: FoundFile, known: _Known | None) -> _Looked | _Known:
         if not real.is_relative_to(os.path.realpath(file.root)):
             return _Looked(file, nameless, 0, 0, broken="link leads out of the image folder")
         status = real.stat()
-        if known is not None and (known.n_bytes, known.mtime_ns) == (status.st_size, status.st_mtime_ns):
+        if known is not None and (known.n_bytes, known.mtime_ns) == (status.st_size, changed_at(status)):
             return known
         if not real.is_file():
             return _Looked(file, nameless, 0, 0, broken="not a regular file")
@@ -247,12 +247,12 @@ def _look_at(file: FoundFile, known: _Known | None) -> _Looked | _Known:
     except OSError as error:
         return _Looked(file, nameless, 0, 0, broken=f"file cannot be read ({error.strerror})")
     if not status.st_size:
-        return _Looked(file, nameless, 0, status.st_mtime_ns, broken="file is empty")
+        return _Looked(file, nameless, 0, changed_at(status), broken="file is empty")
     try:
         width, height = picture_size(file.root, file.path)
     except BrokenImageError as error:
-        return _Looked(file, own_hash, status.st_size, status.st_mtime_ns, broken=str(error))
-    return _Looked(file, own_hash, status.st_size, status.st_mtime_ns, width, height)
+        return _Looked(file, own_hash, status.st_size, changed_at(status), broken=str(error))
+    return _Looked(file, own_hash, status.st_size, changed_at(status), width, height)
 
 
 def _open_stage(db: sqlite3.Connection, *, may_open: bool) -> int:

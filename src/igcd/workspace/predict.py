@@ -14,7 +14,7 @@ from igcd.workspace.catalog import Catalog
 from igcd.workspace.discover import fit_classifier
 from igcd.workspace.evidence import gather_evidence, with_features
 from igcd.workspace.features import PhotoEncoder, embed_images
-from igcd.workspace.photo_files import PhotoFile, PhotoFiles
+from igcd.workspace.photo_files import PhotoFile, PhotoFiles, changed_at
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def outside_photos(paths: Sequence[Path]) -> tuple[list[str], PhotoFiles]:
     files = []
     for number, path in enumerate(name_of):
         status = path.lstat()
-        files.append(PhotoFile(number, str(path), str(path.parent), path.name, status.st_size, status.st_mtime_ns))
+        files.append(PhotoFile(number, str(path), str(path.parent), path.name, status.st_size, changed_at(status)))
     return list(name_of.values()), PhotoFiles(files)
 
 

@@ -23,6 +23,10 @@ REFERENCES = (
 )
 """Table and column whose values must be ids of another table. Other columns may outlive what they refer to: an undo
 takes a category away, and what was noted of its likeness to others stays."""
+ANY_INTEGER = ("mtime_ns",)
+"""Columns with times of files, which may lie before 1970; all other whole numbers are ids, counts, sizes or flags."""
+MAX_INTEGER = 2**53 - 1
+"""Far above all that is counted; sums stay below what SQLite can add, and JSON in a browser holds it."""
 JSON_COLUMNS = (("settings", "value"), ("stages", "summary"), ("decisions", "payload"), ("decisions", "before"))
 
 
@@ -33,7 +37,7 @@ def structural_fault(db: sqlite3.Connection) -> str | None:
 
 
 def content_fault(db: sqlite3.Connection, version: int, *, migrations: Sequence[str] = MIGRATIONS) -> str | None:
-    """What is wrong with the content of tables of this version: columns, types, JSON, or rows that others refer to."""
+    """What is wrong with the content of tables of this version: columns, types, numbers, JSON, references."""
     with closing(_reference(migrations[:version])) as reference:
         schema, columns_of = _schema(reference), _columns(reference)
     if not schema.items() <= _schema(db).items():
@@ -45,6 +49,10 @@ def content_fault(db: sqlite3.Connection, version: int, *, migrations: Sequence[
         )
         if db.execute(f"SELECT 1 FROM {table} WHERE {wrong} LIMIT 1").fetchone():
             return f"values of a wrong type in {table}"
+        bounds = [(name, *bound) for name, kind, _ in columns if (bound := _bounds(name, kind)) is not None]
+        beyond = " OR ".join(f"{name} NOT BETWEEN {low} AND {high}" for name, low, high in bounds)
+        if beyond and db.execute(f"SELECT 1 FROM {table} WHERE {beyond} LIMIT 1").fetchone():
+            return f"numbers out of range in {table}"
     for table, column in JSON_COLUMNS:
         if db.execute(f"SELECT 1 FROM {table} WHERE {column} IS NOT NULL AND NOT json_valid({column})").fetchone():
             return f"no JSON in {table}.{column}"
@@ -57,6 +65,15 @@ def content_fault(db: sqlite3.Connection, version: int, *, migrations: Sequence[
         return "no revision"
     if not db.execute("SELECT 1 FROM stages").fetchone():
         return "no stage"
+    return None
+
+
+def _bounds(column: str, kind: str) -> tuple[float, float] | None:
+    """The least and the largest number that a column can hold; None where any will do."""
+    if kind == "integer" and column not in ANY_INTEGER:
+        return 0, 1 if column.startswith("is_") else MAX_INTEGER
+    if kind == "real":
+        return (0, 1.001) if column == "probability" else (-1e300, 1e300)
     return None
 
 
