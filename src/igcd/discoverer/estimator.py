@@ -238,7 +238,7 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         self.n_groups_ = found.cut.n_groups
         if recalibrates:
             self._n_calibrated = n_labeled
-            sharpness = rehearsed_sharpness(unlabeled, known, categories, seed=self.random_state)
+            sharpness = rehearsed_sharpness(found, unlabeled, known, categories, seed=self.random_state)
             self._means = CategoryMeans(found.whitening, sharpness)
             for row, category_id in enumerate(found.known_ids.tolist()):
                 n_rows = int((categories == category_id).sum()) + int((found.category == row).sum())

@@ -1,54 +1,73 @@
-"""How sharply distances to category means decide, so that probabilities are honest: found by a rehearsal.
+"""How sharply distances to category means decide, so that probabilities are honest.
 
-Half of the labeled categories are hidden whole, and of the others every second row; discovery runs as if they were
-unlabeled. What comes out right then says how sure one may be.
+Rows vary around their mean towards the nearest other mean; that alone gives a first answer. Rehearsals correct it: half
+of the labeled categories are hidden whole, and of the others every second row; discovery runs as if they were unlabeled. What
+comes out right then says how sure one may be.
 """
 
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from igcd.functional.assignment import contingency, match
-from igcd.functional.discovery import Discovered, discover, nearest_mean
+from igcd.functional.discovery import Discovered, discover
 from igcd.functional.grouping import distinct, rank_within_group
 from igcd.types import FloatArray, IntArray
 
 DEFAULT_SHARPNESS = 18.0
-"""Of features of images on the panel (benchmarks/panel.py), where nothing is labeled."""
+"""Where there is no second mean to look towards: the median over the panel (benchmarks/panel.py)."""
+INDEPENDENT = 0.25
+"""Share of a Gaussian's sharpness that is left where directions depend on each other: its mean over the panel."""
 MAX_ROWS = 4096
 """Of more rows a sample is rehearsed with."""
 MIN_CATEGORIES = 4
 """With fewer labeled categories nothing is rehearsed."""
 
 
-def rehearsed_sharpness(unlabeled: Tensor, labeled: Tensor, categories: Tensor, *, seed: int = 0) -> float:
+def spread_sharpness(found: Discovered, unlabeled: Tensor) -> float:
+    """The sharpness of a Gaussian with the variance of rows towards the nearest other mean, tempered. (n, d)."""
+    if len(found.means) < 2 or len(unlabeled) == 0:
+        return DEFAULT_SHARPNESS
+    distances = torch.cdist(found.means, found.means).fill_diagonal_(torch.inf)
+    towards = normalize(found.means[distances.argmin(dim=1)] - found.means, dim=1)
+    apart = found.whitening(unlabeled) - found.means[found.category]
+    variance = float((apart * towards[found.category]).sum(dim=1).square().mean())
+    return INDEPENDENT / variance if variance > 0 else DEFAULT_SHARPNESS
+
+
+def rehearsed_sharpness(
+    found: Discovered, unlabeled: Tensor, labeled: Tensor, categories: Tensor, *, seed: int = 0
+) -> float:
     """The sharpness at which confidence equals the share that is right in rehearsals. (n, d), (m, d), (m,).
 
-    It is the geometric mean of what two rehearsals ask for and the default, because two rehearsals are few.
+    It is the geometric mean of what two rehearsals and the spread of the rows ask for, because two rehearsals are few;
+    with too few labels to rehearse it is the latter alone. `found` is what was discovered with all labels.
     """
+    default = spread_sharpness(found, unlabeled)
     ids, owners = distinct(categories)
     several = torch.bincount(owners, minlength=len(ids))[owners] > 1 if len(ids) else owners.bool()
     if len(distinct(owners[several])[0]) < MIN_CATEGORIES:
-        return DEFAULT_SHARPNESS
+        return default
     generator = torch.Generator().manual_seed(seed)
     if len(unlabeled) > MAX_ROWS:
         unlabeled = unlabeled[torch.randperm(len(unlabeled), generator=generator)[:MAX_ROWS]]
     turn = torch.randperm(len(ids), generator=generator)[owners] % 2  # in which rehearsal a category is hidden whole
     every_second = rank_within_group(owners) % 2
-    parts: list[tuple[Tensor, Tensor, Tensor]] = []
+    parts: list[tuple[Tensor, Tensor]] = []
     n_right, n_rows = 0.0, 0
     for fold in (0, 1):
         is_hidden = several & ((turn == fold) | (every_second == fold))
         if not is_hidden.any() or is_hidden.all():
             continue
-        found = discover(torch.cat([labeled[is_hidden], unlabeled]), labeled[~is_hidden], owners[~is_hidden], seed=seed)
-        rows = found.whitening(labeled[is_hidden])
-        right = _share_right(found, found.category[: len(rows)].numpy(), owners[is_hidden].numpy())
-        parts.append((rows, found.means, nearest_mean(rows, found.means)))
+        again = discover(torch.cat([labeled[is_hidden], unlabeled]), labeled[~is_hidden], owners[~is_hidden], seed=seed)
+        rows = again.whitening(labeled[is_hidden])
+        right = _share_right(again, again.category[: len(rows)].numpy(), owners[is_hidden].numpy())
+        parts.append((rows, again.means))
         n_right, n_rows = n_right + float(right.sum()), n_rows + len(rows)
     if not n_rows:
-        return DEFAULT_SHARPNESS
-    return float(np.sqrt(DEFAULT_SHARPNESS * _sharpness_for(n_right / n_rows, parts)))
+        return default
+    return float(np.sqrt(default * _sharpness_for(n_right / n_rows, parts)))
 
 
 def _share_right(found: Discovered, predicted: IntArray, categories: IntArray) -> FloatArray:
@@ -75,12 +94,12 @@ def _share_right(found: Discovered, predicted: IntArray, categories: IntArray) -
     return np.asarray((generous + strict) / 2)
 
 
-def _sharpness_for(share_right: float, parts: list[tuple[Tensor, Tensor, Tensor]]) -> float:
+def _sharpness_for(share_right: float, parts: list[tuple[Tensor, Tensor]]) -> float:
     """The sharpness with that mean confidence, by bisection of its logarithm."""
     low, high = 0.0, 6.0
     for _ in range(20):
         middle = (low + high) / 2
-        confidence = torch.cat([_confidence(rows, means, float(np.exp(middle))) for rows, means, _ in parts])
+        confidence = torch.cat([_confidence(rows, means, float(np.exp(middle))) for rows, means in parts])
         low, high = (middle, high) if float(confidence.mean()) < share_right else (low, middle)
     return float(np.exp(middle))
 
