@@ -1,8 +1,8 @@
 """How sharply distances to category means decide, so that probabilities are honest.
 
 Rows vary around their mean towards the nearest other mean; that alone gives a first answer. Rehearsals correct it: half
-of the labeled categories are hidden whole, and of the others every second row; discovery runs as if they were unlabeled. What
-comes out right then says how sure one may be.
+of the labeled categories are hidden whole, and of the others every second row; discovery runs as if they were
+unlabeled. What comes out right then says how sure one may be.
 """
 
 import numpy as np

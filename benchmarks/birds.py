@@ -1,0 +1,111 @@
+"""A person's birds: what `igcd discover` finds in a batch of photos before any decision.
+
+python benchmarks/birds.py --npz cub200_128px.npz [--draws 0,1,2] [--size 224]
+
+Of 38 species drawn from CUB-200-2011's training images, 30 are known by 20 labeled photos each. A batch brings 8 photos
+of each of them and 15 of each of the 8 other species. Photos are written as files and go through a workspace as a
+person's would: init, add, discover. Right is a photo in the category it belongs to, new categories matched one to one
+with new species. A species is found if it is what most photos of some new category are.
+"""
+
+import argparse
+import json
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+from scipy.optimize import linear_sum_assignment
+
+from igcd.data.sources import load_source
+from igcd.workspace import queries
+from igcd.workspace.adapt import current_encoder
+from igcd.workspace.catalog import open_catalog
+from igcd.workspace.discover import discover
+from igcd.workspace.features import encoder_of
+from igcd.workspace.init import init_workspace
+from igcd.workspace.photos import add_photos
+
+N_KNOWN, N_NEW = 30, 8
+N_LABELED, N_KNOWN_IN_BATCH, N_NEW_IN_BATCH = 20, 8, 15
+
+
+def write_photos(npz: Path, folder: Path, seed: int) -> dict[str, str]:
+    """Labeled photos below `known`, the batch below `batch`; returns the species of each file by its stem."""
+    birds = load_source("cub", npz)
+    categories = np.array(birds.category_names)[birds.categories]
+    rng = np.random.default_rng(seed)
+    truth: dict[str, str] = {}
+    for place, species in enumerate(rng.permutation(np.unique(categories))[: N_KNOWN + N_NEW]):
+        rows = rng.permutation(np.flatnonzero(~birds.is_test & (categories == species)))
+        n_labeled, n_batch = (N_LABELED, N_KNOWN_IN_BATCH) if place < N_KNOWN else (0, N_NEW_IN_BATCH)
+        for number, row in enumerate(rows[: n_labeled + n_batch].tolist()):
+            stem = f"p{len(truth):05d}"
+            target = folder / "known" / species if number < n_labeled else folder / "batch"
+            target.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(birds.images.pixels(row)).save(target / f"{stem}.png")
+            truth[stem] = f"new {species}" if place >= N_KNOWN else str(species)
+    return truth
+
+
+def figures(npz: Path, seed: int, size: int) -> dict[str, float | int | str]:
+    """One draw of species through a workspace."""
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        truth = write_photos(npz, folder, seed)
+        started = time.monotonic()
+        init_workspace(folder / "workspace", folder / "known", from_folders=True, encoder={"size": size})
+        with open_catalog(folder / "workspace") as catalog:
+            add_photos(catalog, [folder / "batch"])
+            report = discover(catalog, current_encoder(catalog, encoder_of(catalog)))
+            named = {category.id: category.name for category in queries.categories(catalog)}
+            batch = {path.stem for path in (folder / "batch").iterdir()}
+            with catalog.snapshot() as db:
+                rows = db.execute("SELECT path, category FROM photos JOIN assignments ON assignments.photo = photos.id")
+                assigned = {Path(row["path"]).stem: row["category"] for row in rows}
+        seconds = time.monotonic() - started
+    predicted = {stem: named.get(assigned.get(stem)) or assigned.get(stem) for stem in batch}
+    return {"draw": seed, "said": report.sentence(), "seconds": round(seconds), **scores(predicted, truth, batch)}
+
+
+def scores(predicted: dict[str, object], truth: dict[str, str], batch: set[str]) -> dict[str, float | int]:
+    """Shares of the batch that are right, in percent, and the species found."""
+    new_categories = sorted({str(p) for p in predicted.values() if isinstance(p, int)})
+    new_species = sorted({truth[stem] for stem in batch if truth[stem].startswith("new ")})
+    counts = np.zeros((len(new_categories), len(new_species)))
+    for stem in batch:
+        category = str(predicted.get(stem))
+        if category in new_categories and truth[stem] in new_species:
+            counts[new_categories.index(category), new_species.index(truth[stem])] += 1
+    matched = {new_categories[r]: new_species[c] for r, c in zip(*linear_sum_assignment(-counts), strict=True)}
+    right = {stem: matched.get(str(predicted.get(stem)), str(predicted.get(stem))) == truth[stem] for stem in batch}
+    is_new = {stem: truth[stem].startswith("new ") for stem in batch}
+    majority = [
+        Counter(truth[stem] for stem in batch if str(predicted.get(stem)) == category).most_common(1)[0][0]
+        for category in new_categories
+    ]
+    share = lambda stems: round(100 * float(np.mean([right[stem] for stem in stems])), 1)  # noqa: E731
+    return {
+        "right": share(batch),
+        "known_right": share([stem for stem in batch if not is_new[stem]]),
+        "new_right": share([stem for stem in batch if is_new[stem]]),
+        "categories": len(new_categories),
+        "species_found": len({species for species in majority if species.startswith("new ")}),
+    }
+
+
+def main() -> None:
+    """All draws, a line each."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--npz", type=Path, required=True)
+    parser.add_argument("--draws", default="0,1,2")
+    parser.add_argument("--size", type=int, default=224)
+    given = parser.parse_args()
+    for seed in map(int, given.draws.split(",")):
+        print(json.dumps(figures(given.npz, seed, given.size)), flush=True)
+
+
+if __name__ == "__main__":
+    main()
