@@ -30,9 +30,8 @@ def main() -> None:
     first = (parts == 0) & (digits != 9)
     is_labeled = (digits < 6) & (np.arange(len(rows)) % 2 == 0)
     y = np.where(is_labeled, names[np.minimum(digits, 5)], "")
-    model = CategoryDiscoverer(n_support=20).fit(rows[first], y[first])
-    print(f"{first.sum()} rows, {(y[first] != '').sum()} labeled; K = {model.n_neighbors_}, margin {model.margin_:.2f}")
-    print("found:", model.n_novel_)
+    model = CategoryDiscoverer().fit(rows[first], y[first])
+    print(f"{first.sum()} rows, {(y[first] != '').sum()} labeled; found: {model.n_novel_}")
     for found in model.discoveries_:
         label, like = (model.ledger_.current(category_id).label for category_id in (found.id, found.nearest_id))
         print(f"  {label}: {mostly(digits[first][model.labels_ == label])}, most like {like!r}")

@@ -374,7 +374,7 @@ def main() -> None:
     parser.add_argument("--known", type=int, default=30, help="categories known from the start")
     parser.add_argument("--novel", type=int, default=10, help="new categories at each of stages 2 and 3")
     parser.add_argument("--budget", type=int, default=10, help="decisions per 100 photos beside those on the queue")
-    parser.add_argument("--size", type=int, default=112, help="side in pixels at which photos are looked at")
+    parser.add_argument("--size", type=int, default=224, help="side in pixels at which photos are looked at")
     parser.add_argument("--adapt", action="store_true", help="as `igcd discover --adapt`, at every stage")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--folder", type=Path, help="where photos and workspace go; a temporary one when unset")

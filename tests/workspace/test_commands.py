@@ -13,6 +13,7 @@ from workspace.sample_catalog import sample_workspace
 
 from igcd.cli.workspace import add_workspace_commands, predict_with_workspace
 from igcd.errors import IgcdError
+from igcd.workspace import queries
 from igcd.workspace.catalog import CATALOG_FILE, open_catalog
 
 TINY = ["--backbone", "resnet10t", "--weights", "random", "--size", "32"]
@@ -39,6 +40,15 @@ def images(tmp_path):
     kinds = {"ash": (0, range(8)), "beech": (1, range(8)), "unlabeled": (7, range(10))}
     paint_categories(tmp_path / "photos", kinds)
     return tmp_path / "photos"
+
+
+def test_photos_are_seen_at_224_pixels_or_fast(run, images, tmp_path):
+    for options, size in (([], 224), (["--fast"], 112), (["--size", "64"], 64)):
+        run("init", tmp_path / str(size), "--images", images, *options)
+        with open_catalog(tmp_path / str(size)) as catalog, catalog.snapshot() as db:
+            assert queries.setting(db, "encoder") == {"size": size}
+    said = run("init", tmp_path / "both", "--images", images, "--fast", "--size", "64", fails=True)
+    assert said == "--fast means --size 112, got --size 64 as well; give one of the two"
 
 
 def test_the_whole_loop(run, images, tmp_path, capsys):

@@ -103,6 +103,15 @@ def test_the_workspace_says_which_encoder(tmp_path):
         assert encoder_of(catalog).backbone.name == "resnet10t" and encoder_of(catalog).transform.size == 32
 
 
+def test_a_workspace_that_noted_no_size_keeps_the_former_one(tmp_path):
+    paint_categories(tmp_path / "photos", {"x": (0, range(2))})
+    init_workspace(tmp_path / "ws", tmp_path / "photos")
+    with open_catalog(tmp_path / "ws") as catalog:
+        with catalog.transaction() as db:
+            db.execute("""UPDATE settings SET value = '{"backbone": "resnet10t", "weights": "random"}'""")
+        assert encoder_of(catalog).transform.size == 112
+
+
 def test_adapting_changes_the_encoder_and_goes_on_from_stage_to_stage(catalog, encoder, tmp_path):
     epochs = []
     path = adapt_tail(catalog, encoder, first_stage=BRIEF, later_stages=BRIEF, after_epoch=epochs.append)

@@ -55,16 +55,22 @@ def init(
     ] = "refuse",
     backbone: Annotated[str | None, typer.Option(help="A name of `igcd ls backbones`.", show_default=False)] = None,
     weights: Annotated[str | None, typer.Option(help="pip, hub, random, or a checkpoint.", show_default=False)] = None,
-    size: Annotated[int, typer.Option(help="Side in pixels at which photos are looked at.", min=8)] = 112,
+    size: Annotated[
+        int | None, typer.Option(help="Side in pixels at which photos are looked at; 224 when unset.", min=8)
+    ] = None,
+    fast: Annotated[bool, typer.Option("--fast", help="Look at photos at 112 px: faster, and finds less.")] = False,
 ) -> None:
     """Make a workspace of a folder of photos, some of them labeled."""
+    from igcd.workspace.defaults import FAST_SIZE
     from igcd.workspace.init import init_workspace
     from igcd.workspace.labels import first_label, no_label
 
     choices = {"refuse": None, "skip": no_label, "first": first_label, "ask": _ask_for_label}
     if on_conflict not in choices:
         raise IgcdError(f"--on-conflict must be one of {', '.join(choices)}, got {on_conflict!r}; choose one of them")
-    encoder = {"backbone": backbone, "weights": weights, "size": size}
+    if fast and size is not None:
+        raise IgcdError(f"--fast means --size {FAST_SIZE}, got --size {size} as well; give one of the two")
+    encoder = {"backbone": backbone, "weights": weights, "size": FAST_SIZE if fast else size}
     encoder = {key: value for key, value in encoder.items() if value is not None}
     with _progress("reading") as progress:
         report = init_workspace(

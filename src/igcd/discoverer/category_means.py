@@ -2,12 +2,16 @@
 
 from dataclasses import dataclass, field
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from igcd.functional.whitening import Whitening
+from igcd.types import UNLABELED
 
 ROWS_AT_A_TIME = 4096
+OUT_OF_REACH = 0.02
+"""Share of a category's own rows that may be farther from every mean than what counts as near."""
 
 
 @dataclass
@@ -19,6 +23,7 @@ class CategoryMeans:
     ids: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.int64))  # (c,)
     means: Tensor = field(default_factory=lambda: torch.empty(0, 0))  # (c, d)
     counts: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.int64))  # (c,)
+    reach: float = 0.0  # see `is_near`
 
     def put(self, category_id: int, mean: Tensor, count: int) -> None:
         """Sets the mean of a category, a new one or one there is. (d,)."""
@@ -66,5 +71,58 @@ class CategoryMeans:
         A row at distance d from a mean weighs exp(−sharpness d² / 2).
         """
         means = self.means[torch.isin(self.ids, ids)]
-        logits = self.sharpness * (rows @ means.T - means.square().sum(dim=1) / 2)
-        return logits.log_softmax(dim=1)
+        return (self.sharpness * _closeness(rows, means)).log_softmax(dim=1)
+
+    def probs(self, rows: Tensor, ids: Tensor) -> Tensor:
+        """The probability of each of some categories. (n, d) whitened, (c,) -> (n, c), rows sum to 1."""
+        if not len(rows) or not len(ids):
+            return rows.new_empty(len(rows), len(ids))
+        return torch.cat([self.log_probs(part, ids).exp() for part in torch.split(rows, ROWS_AT_A_TIME)])
+
+    def predict(self, rows: Tensor, ids: Tensor) -> Tensor:
+        """The most probable of some categories for each row, −1 if there is none. (n, d) whitened, (c,) -> (n,)."""
+        if not len(ids):
+            return torch.full((len(rows),), UNLABELED)
+        return ids[self.probs(rows, ids).argmax(dim=1)]
+
+    def assign(self, rows: Tensor, ids: Tensor, *, unsure: float) -> Tensor:
+        """The same with −1 for unsure rows: the best is improbable, or not of these `ids`, or no mean is near.
+
+        (n, d) whitened, (c,) -> (n,).
+        """
+        if not len(ids):
+            return self.predict(rows, ids)
+        best = self.probs(rows, ids).max(dim=1)
+        is_other = ~torch.isin(self.predict(rows, self.ids), ids)
+        is_unsure = (best.values < unsure) | is_other | ~self.is_near(rows)
+        return ids[best.indices].masked_fill(is_unsure, UNLABELED)
+
+    def is_near(self, rows: Tensor) -> Tensor:
+        """Which rows some mean is near to; the others are of none of these categories. (n, d) whitened -> (n,).
+
+        "None" is a mean at the origin: a row closer to it than to every other mean points away from all of them.
+        `reach` says how much closer than that a row has to be.
+        """
+        parts = [(_closeness(part, self.means) >= self.reach).any(dim=1) for part in torch.split(rows, ROWS_AT_A_TIME)]
+        return torch.cat(parts)
+
+
+def reach_of(rows: Tensor, categories: Tensor) -> float:
+    """How close to a mean is near: halfway from "none" to what nearly all rows are. (n, d), (n,) categories from 0.
+
+    Each row is compared with the mean of the other rows of its category. Where some are closer to "none" than to that,
+    so may others be. Rows are those whose category is known: among those that were found, what is of none hides.
+    """
+    n_rows = torch.bincount(categories)[categories]
+    sums = rows.new_zeros(int(categories.max()) + 1 if len(categories) else 0, rows.shape[1])
+    sums.index_add_(0, categories, rows)
+    several = n_rows > 1
+    rows, others = rows[several], ((sums[categories] - rows) / (n_rows - 1)[:, None])[several]
+    closeness = (rows * others).sum(dim=1) - others.square().sum(dim=1) / 2
+    least = float(np.quantile(closeness.numpy(), OUT_OF_REACH)) if len(closeness) else 0.0
+    return least / 2 if least > 0 else least
+
+
+def _closeness(rows: Tensor, means: Tensor) -> Tensor:
+    """Half of (1 − d²), d the distance from each row, of length 1, to each mean. (n, d), (c, d) -> (n, c)."""
+    return rows @ means.T - means.square().sum(dim=1) / 2

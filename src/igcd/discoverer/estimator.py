@@ -5,10 +5,8 @@ new and how many is answered by `functional.discovery`.
 """
 # ruff: noqa: N803 - X is what scikit-learn calls the features
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
-from typing import Any, Literal, Self, TypeVar
+from collections.abc import Mapping
+from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -26,29 +24,29 @@ from torch.nn.functional import normalize
 
 from igcd.discoverer.all_or_nothing import all_or_nothing
 from igcd.discoverer.arguments import check_labels, check_parameters, ledger_for
-from igcd.discoverer.category_means import ROWS_AT_A_TIME, CategoryMeans
+from igcd.discoverer.category_means import CategoryMeans, reach_of
+from igcd.discoverer.decisions import Decisions
 from igcd.discoverer.kept_rows import KeptRows
+from igcd.discoverer.naming import named_by
 from igcd.discoverer.reports import Discovery
 from igcd.discoverer.rows import Batch, digests, one_label_each, rising
-from igcd.discoverer.soundness import check_stored
 from igcd.discoverer.space import Space
-from igcd.errors import IgcdError
-from igcd.functional.assignment import contingency, match
+from igcd.discoverer.storing import FITTED, from_state, to_state
 from igcd.functional.calibration import DEFAULT_SHARPNESS, rehearsed_sharpness
 from igcd.functional.discovery import Discovered, discover
-from igcd.functional.novelty import Projection
 from igcd.functional.whitening import Whitening
-from igcd.memory.category_ledger import CategoryLedger, DiscovererError, Label
+from igcd.memory.category_ledger import DiscovererError, Label
 from igcd.memory.support_set import SupportSet
 from igcd.types import UNLABELED, BoolArray, IntArray
 
-MAX_REJECTED = 100
-"""Of so many rejected categories the features are remembered; the oldest are forgotten first."""
-STATE_VERSION = 2
-_FITTED_NUMBERS = ("n_features_in_", "_dtype_name", "_n_batches", "_n_calibrated", "n_groups_")
 
-
-class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class CategoryDiscoverer(
+    Decisions,
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    ClassifierMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+):
     """Recognises labeled categories in embeddings and finds the ones nobody labeled, however many there are.
 
     Rows are whitened by the spread inside categories and pulled together with their neighbors; a tree grows over them
@@ -58,11 +56,13 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
 
     Parameters
     ----------
-    n_novel: how many categories are new, if you know it. None: found from labels and the rows themselves.
+    n_novel: how many categories are new in the rows of a call, if you know it. None: found from labels and the rows
+        themselves.
     granularity: from coarse (negative) to fine (positive); 0 is what labels ask for. 1 cuts the tree at a height e
         times lower.
     n_components: features are centered, reduced to so many principal components and normalised; None: normalised only.
-    unsure: a row whose best category is less probable than this is unsure. None: never unsure.
+    unsure: a row whose best category is less probable than this is unsure, and so is one that points away from the
+        means of all categories. None: never unsure.
     n_kept: rows per category kept to tell known from new in later batches.
     unlabeled: the label that means "none". "auto": −1 among numbers; None, "" and "-1" among texts.
     first_novel: the number that discoveries are counted from. "auto": a power of ten, 1000 or more, with room for ten
@@ -156,9 +156,12 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         batch = Batch(keys, first_rows.astype(np.int64), h, ids)
         is_labeled = (ids != UNLABELED).numpy()
 
-        found = self._look(batch, first=first)
-        self._kept.remember(h[is_labeled], ids[is_labeled], keys[is_labeled].tolist())
-        self._take_in(batch, found)
+        asked = self._kept.not_among(batch)
+        found = self._look(batch, asked, first=first)
+        merged = self._kept.remember(h[is_labeled], ids[is_labeled], keys[is_labeled].tolist())
+        for gone, into in merged.items():
+            self._means.join(into, [gone])
+        self._take_in(batch, asked, found)
         assigned = ids.clone()
         assigned[~is_labeled] = self._assign(self._whitened(h[~is_labeled]))
         # A label that other labels of equal rows outnumbered everywhere is not a category.
@@ -178,7 +181,11 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         """
         ledger = self.ledger_
         newly = rising({label for label in labels if label is not None and label not in ledger})
-        named = self._discoveries_named_by(newly, labels, h)
+        named = {}
+        if newly and len(self._means.ids):
+            predicted = self._predict_ids(self._whitened(h[[label is not None for label in labels]])).numpy()
+            given = [label for label in labels if label is not None]
+            named = named_by(given, predicted, newly=newly, discoveries=ledger.live("novel"))
         for label in newly:
             if label in named:
                 ledger.rename(named[label], label)
@@ -193,37 +200,15 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
             ledger.confirm(ledger.find(label).id)
         return torch.tensor(ids, dtype=torch.int64)
 
-    def _discoveries_named_by(self, newly: list[Label], labels: list[Label | None], h: Tensor) -> dict[Label, int]:
-        """The discovery that turns out to be a newly labeled category, where there is one.
-
-        Most labeled rows in it have that label, and most rows with that label are in it.
-        """
-        if not newly or not len(self._means.ids):
-            return {}
-        names = rising({label for label in labels if label is not None})
-        row_of_name = {name: row for row, name in enumerate(names)}
-        categories = np.array([row_of_name[label] for label in labels if label is not None], dtype=np.int64)
-        predicted = self._predict_ids(self._whitened(h[[label is not None for label in labels]])).numpy()
-        is_found = np.isin(predicted, self.ledger_.live("novel"))
-        if not is_found.any():
-            return {}
-        counts = contingency(predicted, categories).toarray()
-        named = {}
-        for category_id, column in enumerate(match(contingency(np.where(is_found, predicted, UNLABELED), categories))):
-            if column == UNLABELED or names[column] not in newly:
-                continue
-            shared = counts[category_id, column]
-            if 2 * shared > max(counts[category_id].sum(), (categories == column).sum()):
-                named[names[column]] = category_id
-        return named
-
-    def _look(self, batch: Batch, *, first: bool) -> Discovered:
-        """Asks the core about the unlabeled rows, with all that is labeled or kept as known.
+    def _look(self, batch: Batch, asked: Tensor, *, first: bool) -> Discovered:
+        """Asks the core about some rows, with all that is labeled or kept as known. (n,) positions.
 
         How rows are whitened and how sharply distances decide is found again when labels have doubled.
         """
         known, categories = self._kept.all_with(batch)
-        unlabeled = batch.h[batch.ids == UNLABELED]
+        unlabeled = batch.h[asked]
+        if self.n_novel == 0 and not len(known):
+            raise DiscovererError("n_novel must be 1 or more where nothing is labeled, got 0; change it, or label rows")
         n_labeled = self._kept.n_labeled + int((batch.ids != UNLABELED).sum())
         recalibrates = first or n_labeled >= 2 * max(self._n_calibrated, 1)
         found = discover(
@@ -239,7 +224,12 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         if recalibrates:
             self._n_calibrated = n_labeled
             sharpness = rehearsed_sharpness(found, unlabeled, known, categories, seed=self.random_state)
-            self._means = CategoryMeans(found.whitening, sharpness)
+            reach = reach_of(found.whitening(known), torch.searchsorted(found.known_ids, categories))
+            if (
+                len(known) + len(unlabeled) <= self.n_features_in_
+            ):  # a space of so few rows fits them closer than others
+                reach = min(0.0, reach)
+            self._means = CategoryMeans(found.whitening, sharpness, reach=reach)
             for row, category_id in enumerate(found.known_ids.tolist()):
                 n_rows = int((categories == category_id).sum()) + int((found.category == row).sum())
                 self._means.put(category_id, found.means[row], n_rows)
@@ -252,9 +242,8 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
                     self._means.add(category_id, self._whitened(batch.h[new]))
         return found
 
-    def _take_in(self, batch: Batch, found: Discovered) -> None:
-        """Opens the categories that were found, and keeps some of their rows."""
-        rows = (batch.ids == UNLABELED).nonzero()[:, 0]
+    def _take_in(self, batch: Batch, rows: Tensor, found: Discovered) -> None:
+        """Opens the categories that were found among some rows, and keeps some of each. (n,) positions."""
         whitened = self._whitened(batch.h[rows])
         for number in range(found.n_novel):
             mean = found.means[found.n_known + number]
@@ -300,7 +289,8 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
 
         Calibrated by rehearsals with hidden labels where there are enough of them.
         """
-        return self._probs(self._compared(X)).numpy()
+        rows = self._compared(X)
+        return self._means.probs(rows, self._live_ids()).numpy()
 
     def transform(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Cosine similarity to the mean of each category, columns as in `categories_`. (n, d) -> (n, c)."""
@@ -317,7 +307,8 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
 
     def sub_categories(self, X: npt.ArrayLike, *, n: int | None = None, granularity: float = 0.0) -> IntArray:
         """Groups inside rows of one category, numbered from the largest: a preview for `split`. (n, d) -> (n,)."""
-        h = self._space(self._read_features(X))
+        features = self._read_features(X)
+        h = self._space(features)
         nothing = torch.empty(0, dtype=torch.int64)
         found = discover(h, h[:0], nothing, n_novel=n, granularity=granularity, whitening=self._means.whitening, seed=0)
         return np.asarray(found.category.numpy(), dtype=np.int64)
@@ -326,30 +317,14 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
         """A digest of the content of each row. (n, d) -> n."""
         return [str(key) for key in digests(self._read_features(X))]
 
-    def _probs(self, rows: Tensor) -> Tensor:
-        ids = self._live_ids()
-        if not len(ids):
-            return rows.new_empty(len(rows), 0)
-        parts = [self._means.log_probs(part, ids).exp() for part in torch.split(rows, ROWS_AT_A_TIME)]
-        return torch.cat(parts) if parts else rows.new_empty(0, len(ids))
-
     def _predict_ids(self, rows: Tensor) -> Tensor:
-        ids = self._live_ids()
-        if not len(ids):
-            return torch.full((len(rows),), UNLABELED)
-        return ids[self._probs(rows).argmax(dim=1)]
+        return self._means.predict(rows, self._live_ids())
 
     def _assign(self, rows: Tensor) -> Tensor:
         """The category of each row, −1 where unsure. A rejected category explains rows, and they are unsure then."""
-        ids = self._live_ids()
-        if not len(ids):
-            return torch.full((len(rows),), UNLABELED)
         if self.unsure is None:
             return self._predict_ids(rows)
-        best = self._probs(rows).max(dim=1)
-        everything = self._means.log_probs(rows, self._means.ids).argmax(dim=1)
-        is_rejected = ~torch.isin(self._means.ids[everything], ids)
-        return ids[best.indices].masked_fill((best.values < self.unsure) | is_rejected, UNLABELED)
+        return self._means.assign(rows, self._live_ids(), unsure=self.unsure)
 
     def _live_ids(self) -> Tensor:
         """Ids of the categories that rows can be of, rising."""
@@ -358,75 +333,6 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
 
     def _whitened(self, h: Tensor) -> Tensor:
         return self._means.whitening(h)
-
-    # A person's decisions --------------------------------------------------------------------------------------------
-
-    @all_or_nothing
-    def rename(self, category: Label, name: Label) -> Self:
-        """Gives a category a name. A discovery is known from now on, and what was kept of it counts as labeled."""
-        check_is_fitted(self)
-        category_id = self.ledger_.find(category).id
-        self.ledger_.rename(category_id, name)
-        self._kept.confirm(category_id)
-        return self
-
-    @all_or_nothing
-    def merge(self, into: Label, others: Label | Sequence[Label]) -> Self:
-        """Makes other categories part of one, which keeps its id and label; their names lead to it from now on."""
-        check_is_fitted(self)
-        others = [others] if isinstance(others, str) or not isinstance(others, Sequence | np.ndarray) else list(others)
-        target, gone = self.ledger_.find(into), [self.ledger_.find(other) for other in others]
-        if not gone or target in gone or len(set(gone)) < len(gone):
-            raise DiscovererError(
-                f"merging needs one or more categories other than {into!r}, each once, got {others}; name others"
-            )
-        for other in gone:
-            self.ledger_.merge(target.id, other.id)
-        gone_ids = [other.id for other in gone]
-        self._kept.join(target.id, gone_ids)
-        self._means.join(target.id, gone_ids)
-        return self
-
-    @all_or_nothing
-    def split(self, category: Label, X: npt.ArrayLike, *, name: Label | None = None) -> Label:
-        """Makes rows of a category a category of their own and returns its label. (n, d).
-
-        Without a name it is novel, with a new label. The rows need not be among those that are remembered.
-        """
-        check_is_fitted(self)
-        category_id = self.ledger_.find(category).id
-        features = self._read_features(X)
-        keys, first_rows = np.unique(digests(features), return_index=True)
-        taken = set(keys.tolist())
-        held = self._kept.keys_of(category_id)
-        if taken.issuperset(held):
-            raise DiscovererError(
-                f"splitting must leave some of the {len(held)} rows kept of {category!r} in it, got all of them; "
-                "rename it, or split off fewer"
-            )
-        if name is not None and name in self.ledger_:
-            raise DiscovererError(f"the name {name!r} is or was that of another category; choose a new one")
-        new_id = self.ledger_.open(name)
-        h = self._space(features[first_rows])
-        self._kept.remember(h, torch.full((len(h),), new_id), keys.tolist())
-        self._means.put(new_id, self._whitened(h).mean(dim=0), len(h))
-        left = self._whitened(self._kept.rows_of(category_id))
-        self._means.put(category_id, left.mean(dim=0), len(left))
-        self._row_ids = np.where(np.isin(self._row_keys, keys), new_id, self._row_ids)
-        return self.ledger_.categories[new_id].label
-
-    @all_or_nothing
-    def reject(self, category: Label) -> Self:
-        """Says that this is no category. Rows like it are unsure from now on, and found no category again.
-
-        What was kept of it is remembered as a thing to stay away from, for the last 100 rejected categories.
-        """
-        check_is_fitted(self)
-        self.ledger_.reject(self.ledger_.find(category).id)
-        forgotten = self.ledger_.live("rejected")[:-MAX_REJECTED]
-        self._kept.forget(forgotten)
-        self._means.remove(forgotten)
-        return self
 
     # What there is ---------------------------------------------------------------------------------------------------
 
@@ -488,72 +394,15 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
     def state_dict(self) -> tuple[dict[str, Tensor], dict[str, str]]:
         """All of it as tensors and JSON texts, as `safetensors.torch.save_file(tensors, path, metadata)` takes them."""
         check_is_fitted(self)
-        kept_tensors, kept_metadata = self._kept.entries.state_dict()
-        keys = np.char.encode(self._row_keys, "ascii")
-        tensors = {f"kept.{name}": tensor for name, tensor in kept_tensors.items()}
-        tensors |= {f"space.{name}": tensor for name, tensor in self._space.projection.state_dict().items()}
-        tensors |= {f"classifier.{name}": getattr(self._means, name) for name in ("ids", "means", "counts")}
-        tensors |= {"whitening": self._means.whitening.matrix, "row_ids": torch.from_numpy(self._row_ids)}
-        tensors["row_keys"] = torch.tensor(np.frombuffer(b"".join(keys.tolist()), dtype=np.uint8)).reshape(
-            len(keys), -1
-        )
-        tensors = {name: tensor.contiguous() for name, tensor in tensors.items()}
-        metadata = {f"kept.{name}": text for name, text in kept_metadata.items()}
-        metadata |= {
-            "version": json.dumps(STATE_VERSION),
-            "parameters": json.dumps(self.get_params()),
-            "ledger": json.dumps(self.ledger_.state()),
-            "discoveries": json.dumps([asdict(discovery) for discovery in self._discoveries]),
-            "fitted": json.dumps({name: getattr(self, name) for name in _FITTED_NUMBERS}),
-            "scale": json.dumps({"exponent": self._space.exponent, "sharpness": self._means.sharpness}),
-        }
-        if hasattr(self, "feature_names_in_"):
-            metadata["feature_names_in"] = json.dumps(self.feature_names_in_.tolist())
-        return tensors, metadata
+        fitted = {name: value for name, value in vars(self).items() if name in FITTED}
+        return to_state(self.get_params(), fitted)
 
     @classmethod
     def from_state_dict(cls, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> Self:
         """The inverse of `state_dict`."""
-        try:
-            version = json.loads(metadata["version"])
-            if version != STATE_VERSION:
-                raise DiscovererError(
-                    f"a stored discoverer must be of version {STATE_VERSION}, got {version}; "
-                    "read it with the version of igcd that wrote it"
-                )
-            model = cls(**json.loads(metadata["parameters"]))
-            model.ledger_ = CategoryLedger.from_state(json.loads(metadata["ledger"]))
-            model._discoveries = [
-                Discovery(**entry | {"members": tuple(entry["members"])})
-                for entry in json.loads(metadata["discoveries"])
-            ]
-            fitted = json.loads(metadata["fitted"])
-            for name in _FITTED_NUMBERS:
-                setattr(model, name, fitted[name])
-            kept = SupportSet.from_state_dict(_part(tensors, "kept."), _part(metadata, "kept."))
-            model._kept = KeptRows(model.ledger_, kept)
-            scale = json.loads(metadata["scale"])
-            model._space = Space(int(scale["exponent"]), Projection(**_part(tensors, "space.")))
-            model._means = CategoryMeans(
-                Whitening(tensors["whitening"]), float(scale["sharpness"]), **_part(tensors, "classifier.")
-            )
-            model._row_ids = tensors["row_ids"].numpy()
-            model._row_keys = np.array(
-                [bytes(key.tolist()).decode("ascii") for key in tensors["row_keys"]], dtype=np.str_
-            )
-            if "feature_names_in" in metadata:
-                model.feature_names_in_ = np.array(json.loads(metadata["feature_names_in"]), dtype=object)
-            check_parameters(model.get_params())
-            check_stored(model.ledger_, model._kept, model._space, model._means, model._row_ids, fitted)
-        except IgcdError:
-            raise
-        except KeyError as missing:
-            raise DiscovererError(
-                f"a stored discoverer needs the entry {missing}, it is absent; store it again"
-            ) from None
-        except Exception as error:  # whatever a damaged text or tensor leads to
-            reason = " ".join(f"{type(error).__name__}: {error}".split())
-            raise DiscovererError(f"a stored discoverer is damaged ({reason}); store it again") from None
+        parameters, fitted = from_state(tensors, metadata)
+        model = cls(**parameters)
+        model.__dict__.update(fitted)
         return model
 
     # Reading what comes in -------------------------------------------------------------------------------------------
@@ -585,15 +434,9 @@ class CategoryDiscoverer(ClassNamePrefixFeaturesOutMixin, ClassifierMixin, Trans
 
     def _compared(self, X: npt.ArrayLike) -> Tensor:
         """Features as they are compared: centered, reduced, whitened, of length 1. (n, d) -> (n, c)."""
-        return self._whitened(self._space(self._read_features(X)))
+        features = self._read_features(X)
+        return self._whitened(self._space(features))
 
     def _check_labels(self, y: npt.ArrayLike | None, classes: npt.ArrayLike | None) -> None:
         known = self.ledger_.id_of_name if self.__sklearn_is_fitted__() else ()
         check_labels(y, classes, known=known, unlabeled=self.unlabeled)
-
-
-T = TypeVar("T")
-
-
-def _part(entries: Mapping[str, T], prefix: str) -> dict[str, T]:
-    return {name.removeprefix(prefix): entry for name, entry in entries.items() if name.startswith(prefix)}

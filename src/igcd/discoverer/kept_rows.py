@@ -2,6 +2,7 @@
 
 from collections import Counter
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -24,12 +25,12 @@ class KeptRows:
 
     # Adding ----------------------------------------------------------------------------------------------------------
 
-    def remember(self, h: Tensor, ids: Tensor, keys: list[str]) -> None:
+    def remember(self, h: Tensor, ids: Tensor, keys: list[str]) -> dict[int, int]:
         """Keeps rows that a person gave a category: of each those that together have its mean, then others.
 
         (Herding, not the peak and its nearest as in the paper: as many rows, spread over the category, tell more.)
 
-        A discovery that has lost all that was kept of it to another category was that one.
+        A discovery that has lost all that was kept of it to another category was that one; which was which is returned.
         """
         typical = select_per_category(h, ids, N_HERDED, select=herding).tolist()
         order = typical + sorted(set(range(len(h))) - set(typical))
@@ -37,9 +38,12 @@ class KeptRows:
         self.entries.add(h[order], ids[order], [keys[row] for row in order], pseudo_labeled=False)
 
         emptied = set(former.values()) - set(self.entries.categories.tolist())
+        merged = {}
         for category_id in sorted(emptied & set(self.ledger.live("novel"))):
             now = Counter(now for key, now in zip(keys, ids.tolist(), strict=True) if former.get(key) == category_id)
-            self.ledger.merge(min(now, key=lambda other: (-now[other], other)), category_id)
+            merged[category_id] = min(now, key=lambda other: (-now[other], other))
+            self.ledger.merge(merged[category_id], category_id)
+        return merged
 
     def add_guesses(self, h: Tensor, ids: Tensor, keys: list[str]) -> None:
         """Keeps rows of new categories, the most typical of each first. A row that is kept already stays."""
@@ -86,15 +90,20 @@ class KeptRows:
         }
 
     def all_with(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Features and categories of the labeled rows of a batch and of all kept rows that are not in it.
+        """Features and categories of the labeled rows of a batch and of all kept rows beside them.
 
         Of known categories, of discoveries, and of what was rejected: all of it explains rows.
         """
         is_labeled = batch.ids != UNLABELED
-        in_batch = set(batch.keys.tolist())
-        others = torch.tensor([key not in in_batch for key in self.entries.image_ids], dtype=torch.bool)
+        labeled = set(batch.keys[is_labeled.numpy()].tolist())
+        others = torch.tensor([key not in labeled for key in self.entries.image_ids], dtype=torch.bool)
         h = torch.cat([batch.h[is_labeled], self.entries.content[others]])
         return h, torch.cat([batch.ids[is_labeled], self.entries.categories[others]])
+
+    def not_among(self, batch: Batch) -> Tensor:
+        """Positions of the unlabeled rows of a batch that are not kept: what nothing is known about. -> (n,)."""
+        is_kept = torch.from_numpy(np.isin(batch.keys, self.entries.image_ids))
+        return ((batch.ids == UNLABELED) & ~is_kept).nonzero()[:, 0]
 
     def rows_of(self, category_id: int) -> Tensor:
         """The features kept of a category, (n, c)."""

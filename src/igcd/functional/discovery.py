@@ -20,7 +20,6 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from igcd.errors import IgcdError
 from igcd.functional.category_tree import CategoryTree, cut_tree, grow_tree
 from igcd.functional.density import density
 from igcd.functional.gaussian import ScatterStatistics, scatter_statistics
@@ -52,7 +51,7 @@ class Discovered:
     whitening: Whitening
     means: Tensor  # (c + k, d) in the whitened space
     known_ids: Tensor  # (c,)
-    category: Tensor  # (n,) position in `means` of each unlabeled row
+    category: Tensor  # (n,) position in `means` of each unlabeled row; −1 where there is no category at all
     typical: Tensor  # (k,) the unlabeled row of each new category that is densest
     cut: Cut
 
@@ -102,11 +101,12 @@ def discover(
     scene = _set_scene(rows, owners)
     cut = choose_cut(scene.blind, scene.node, scene.neighbors, owners.cpu().numpy(), seed=seed)
     if n_novel is not None:
+        smallest = _smallest_with(scene, n_novel, smallest)
         cut = replace(cut, height=_height_with(scene, n_novel, smallest), n_groups=len(known_ids) + n_novel)
     cut = replace(cut, height=cut.height * float(np.exp(-granularity)))
     groups = cut_tree(scene.seeing, cut.height, sizes=scene.sizes, smallest=smallest)
     start = torch.from_numpy(groups[scene.seeing_node])
-    means, category = _refine(rows, owners, start, n_known=len(known_ids))
+    means, category = _refine(rows, owners, start, n_known=len(known_ids), keeps_all=n_novel is not None)
     typical = _densest(scene.density[len(labeled) :], category, len(known_ids), len(means))
     return Discovered(whitening, means, known_ids, category, typical, cut)
 
@@ -231,6 +231,20 @@ def _tree(pulled: Tensor, nodes: Tensor, *, n_known: int = 0) -> CategoryTree:
     )
 
 
+def _smallest_with(scene: _Scene, n_novel: int, smallest: int) -> int:
+    """The smallest size at which there can be so many new categories, at most `smallest`, halved until there can."""
+    while smallest > 1:
+        groups = cut_tree(scene.seeing, _between(scene.seeing.heights, 0), sizes=scene.sizes, smallest=smallest)
+        if _count_novel(groups, scene) >= n_novel:
+            break
+        smallest //= 2
+    return smallest
+
+
+def _count_novel(groups: IntArray, scene: _Scene) -> int:
+    return int((np.unique(groups) >= scene.seeing.n_known).sum())
+
+
 def _height_with(scene: _Scene, n_novel: int, smallest: int) -> float:
     """The largest height at which there are so many new categories, or the most there can be. By bisection."""
     heights = scene.seeing.heights
@@ -238,9 +252,7 @@ def _height_with(scene: _Scene, n_novel: int, smallest: int) -> float:
     while low < high:
         middle = (low + high + 1) // 2
         groups = cut_tree(scene.seeing, _between(heights, middle), sizes=scene.sizes, smallest=smallest)
-        low, high = (
-            (middle, high) if (np.unique(groups) >= scene.seeing.n_known).sum() >= n_novel else (low, middle - 1)
-        )
+        low, high = (middle, high) if _count_novel(groups, scene) >= n_novel else (low, middle - 1)
     return _between(heights, low)
 
 
@@ -252,18 +264,20 @@ def _between(heights: FloatArray, n_below: int) -> float:
     return float((heights[n_below - 1] + above) / 2)
 
 
-def _refine(rows: Tensor, owners: Tensor, start: Tensor, *, n_known: int) -> tuple[Tensor, Tensor]:
+def _refine(
+    rows: Tensor, owners: Tensor, start: Tensor, *, n_known: int, keeps_all: bool = False
+) -> tuple[Tensor, Tensor]:
     """Means of all categories and the category of each unlabeled row, new ones from large to small.
 
-    `start` (n,) are groups: below `n_known` for known categories, then others, −1 for rows of none.
+    `start` (n,) are groups: below `n_known` for known categories, then others, −1 for rows of none. `keeps_all`: no
+    new category may lose all of its rows.
     """
     n_labeled = len(owners)
     found = start[start >= n_known]
-    ids, counts = torch.unique(found, return_counts=True)
-    ids = ids[counts.argsort(descending=True, stable=True)]
-    if n_known + len(ids) == 0:
-        raise IgcdError("discovery needs rows that are alike, got none; give more unlabeled rows")
-    place = torch.full((max(int(start.max()) + 1, n_known) + 1,), -1)  # the last for rows of none
+    ids = torch.unique(found)
+    if n_known + len(ids) == 0:  # a single row, and nothing is known
+        return rows[:0], torch.full_like(start, -1)
+    place = torch.full((max(int(start.max()) + 1, n_known) + 1,), -1)  # the last is for rows of none
     place[:n_known] = torch.arange(n_known)
     place[ids] = n_known + torch.arange(len(ids))
     category = torch.cat([owners, place[start]])
@@ -272,15 +286,29 @@ def _refine(rows: Tensor, owners: Tensor, start: Tensor, *, n_known: int) -> tup
     means = _means(rows[has_one], category[has_one], n_means)
     for _ in range(N_ROUNDS):
         assigned = torch.cat([owners, nearest_mean(rows[n_labeled:], means)])
+        n_rows = torch.bincount(assigned, minlength=n_means)
+        if keeps_all and (n_rows[n_known:] == 0).any():
+            assigned = torch.where(category >= 0, category, assigned)
+            n_rows = torch.bincount(assigned, minlength=n_means)
         if torch.equal(assigned, category):
             break
         category = assigned
-        n_rows = torch.bincount(category, minlength=n_means)
         means = torch.where((n_rows > 0)[:, None], _means(rows, category, n_means), means)
-    n_rows = torch.bincount(category, minlength=n_means)
-    stays = (torch.arange(n_means) < n_known) | (n_rows > 0)
-    renumbered = torch.cumsum(stays, dim=0) - 1
-    return means[stays], renumbered[category[n_labeled:]]
+    order = _from_large_to_small(means, torch.bincount(category, minlength=n_means), n_known)
+    renumbered = torch.full((n_means,), -1)
+    renumbered[order] = torch.arange(len(order))
+    return means[order], renumbered[category[n_labeled:]]
+
+
+def _from_large_to_small(means: Tensor, n_rows: Tensor, n_known: int) -> Tensor:
+    """Known categories, then new ones from large to small; of equally large ones the denser first, none that is empty.
+
+    (How dense depends on the rows alone, and not on their order.)
+    """
+    found = n_known + (n_rows[n_known:] > 0).nonzero()[:, 0]
+    found = found[means[found].norm(dim=1).argsort(descending=True, stable=True)]
+    found = found[n_rows[found].argsort(descending=True, stable=True)]
+    return torch.cat([torch.arange(n_known), found])
 
 
 def nearest_mean(rows: Tensor, means: Tensor) -> Tensor:
@@ -300,5 +328,7 @@ def _densest(densities: Tensor, category: Tensor, n_known: int, n_means: int) ->
     """The densest row of each category from `n_known` on. (n,), (n,) -> (k,)."""
     order = densities.argsort(descending=True, stable=True)
     first = torch.full((n_means,), -1)
+    if n_means == 0:
+        return first
     first.scatter_(0, category[order].flip(0), order.flip(0))  # the last one written is the densest
     return first[n_known:]

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 import torch
@@ -27,6 +27,7 @@ from igcd.records import named_in_errors
 from igcd.tensor_files import read_tensors, require_finite
 from igcd.types import Images, Pixels
 from igcd.workspace.catalog import Catalog, id_list
+from igcd.workspace.defaults import FAST_SIZE
 from igcd.workspace.feature_store import Features, find_damaged, read_features, write_features
 from igcd.workspace.near_duplicates import picture_hash
 from igcd.workspace.photo_files import PhotoFiles, photo_files
@@ -36,9 +37,6 @@ RESTORE = "restore it from a backup of the workspace"
 """What to do about an adapted tail that is damaged: photos that were embedded with it can be compared with no other."""
 
 Progress = Callable[[int, int], None]
-
-DEFAULT_ENCODER: Mapping[str, Any] = {"size": 112}
-"""What differs from the defaults of a recipe: photos are seen at 112 px, which two cores do 200 of in a second."""
 
 BATCH = 64
 
@@ -106,7 +104,7 @@ def encoder_of(
 ) -> Encoder:
     """The encoder a workspace was made with: backbone, views and cache."""
     with catalog.snapshot() as db:
-        chosen = {**DEFAULT_ENCODER, **(setting(db, "encoder") or {})}
+        chosen = {"size": FAST_SIZE, **(setting(db, "encoder") or {})}
     return build_encoder(EncoderConfig(**chosen), quarantine=quarantine or Quarantine(limit=1.0), progress=progress)
 
 

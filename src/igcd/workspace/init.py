@@ -9,6 +9,7 @@ from typing import Any
 
 from igcd.errors import IgcdError
 from igcd.workspace.catalog import Catalog, new_folder
+from igcd.workspace.defaults import DEFAULT_ENCODER
 from igcd.workspace.labels import Choice, labels_from_folders, labels_from_table, settle, unusable_names
 from igcd.workspace.photos import AddReport, FoundFile, Progress, find_photos, read_photos, write_photos
 from igcd.workspace.schema import migrate, schema_version
@@ -28,7 +29,7 @@ def init_workspace(
 
     labels: a CSV file with the columns path and category. from_folders: the folders are the labels. on_conflict: which
     label a photo with several gets; without it they are refused. encoder: values of `igcd.config.EncoderConfig` that
-    shall differ from those of `igcd.workspace.features.DEFAULT_ENCODER`.
+    shall differ from those of `igcd.workspace.defaults.DEFAULT_ENCODER`.
     """
     if labels is not None and from_folders:
         raise IgcdError("labels come from a file or from the folders, not from both; give one of the two")
@@ -54,7 +55,9 @@ def init_workspace(
             if schema_version(db):
                 raise IgcdError(f"{folder} is a workspace already; use `igcd add` to add photos to it")
             migrate(db)
-            db.execute("INSERT INTO settings VALUES ('encoder', ?)", (json.dumps(dict(encoder or {})),))
+            db.execute(
+                "INSERT INTO settings VALUES ('encoder', ?)", (json.dumps({**DEFAULT_ENCODER, **(encoder or {})}),)
+            )
 
         with Catalog(folder) as catalog:
             report = write_photos(catalog, reading, labels=settled, setup=set_up)
