@@ -44,7 +44,7 @@ class SnnDensitySection(MethodSection):
     K_d: int = Field(default=20, ge=1)
     T: float = Field(default=0.6, gt=0, le=1)
     margin: float | Literal["auto"] = 0.03
-    known: Literal["rule", "none"] = "rule"
+    discovery: Literal["core", "peaks", "all_peaks"] = "core"
     n_support: int = Field(default=5, ge=1)
     n_replay: int = Field(default=3, ge=1)
     support_selection: Literal["density", "herding", "random"] = "density"
