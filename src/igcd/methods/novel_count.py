@@ -12,9 +12,7 @@ from igcd.functional.grouping import distinct
 from igcd.training import numbered_generator
 
 MIN_TELLING_IMAGES = 4
-"""A category with fewer images does not tell how fine categories are: each half of them must have two."""
-MIN_TELLING_CATEGORIES = 2
-"""Fewer cannot tell what it looks like when one of them is hidden."""
+"""A category with fewer images does not tell `kmeans` how fine categories are."""
 MIN_UNLABELED = 3
 """Among fewer images nothing can be denser than its neighbors."""
 
