@@ -70,7 +70,7 @@ _ENTRIES = (
     MethodEntry(
         DensityGaussianSection,
         "density_gaussian.DensityGaussian",
-        "one frozen encoder, a Gaussian per category, novel ones seeded by density peaks",
+        "one frozen encoder, a Gaussian per category, novel ones by the discovery core",
     ),
     MethodEntry(
         FrozenSnnSection, "snn_density.SnnDensity", "a floor: the paper's classifier on the pretrained feature"

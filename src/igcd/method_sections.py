@@ -44,7 +44,7 @@ class SnnDensitySection(MethodSection):
     K_d: int = Field(default=20, ge=1)
     T: float = Field(default=0.6, gt=0, le=1)
     margin: float | Literal["auto"] = 0.03
-    known: Literal["rule", "none"] = "rule"
+    discovery: Literal["core", "peaks", "all_peaks"] = "core"
     n_support: int = Field(default=5, ge=1)
     n_replay: int = Field(default=3, ge=1)
     support_selection: Literal["density", "herding", "random"] = "density"
@@ -190,7 +190,7 @@ class HappySection(MethodSection):
 
 
 class DensityGaussianSection(MethodSection):
-    """A Gaussian per category with a shared, shrunk covariance, seeded by density peaks; statistics only."""
+    """A Gaussian per category with a shared, shrunk covariance, novel ones by the discovery core; statistics only."""
 
     name: Literal["density_gaussian"] = "density_gaussian"
     features: Literal["frozen", "tuned", "dual"] = "frozen"
@@ -198,10 +198,7 @@ class DensityGaussianSection(MethodSection):
     n_components: int = Field(default=256, ge=1)
     frozen_weight: float = Field(default=0.5, gt=0, lt=1)
     shrinkage: Annotated[float, Field(ge=0, le=1)] | Literal["auto"] = "auto"
-    n_rounds: int = Field(default=5, ge=0)
-    K: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
-    margin: float = 0.0
-    T: float = Field(default=0.6, gt=0, le=1)
+    granularity: float = Field(default=0.0, ge=-5, le=5)
     labeled_weight: float = Field(default=0.35, ge=0, le=1)
     tau: float = Field(default=0.1, gt=0)
     tau_u: float = Field(default=1.0, gt=0)

@@ -50,13 +50,23 @@ def test_labels_of_every_kind_of_file_give_the_same_count(run, labels):
     assert found["n_categories"] == N_KNOWN + N_NOVEL
     assert (found["n_known"], found["n_novel"]) == (N_KNOWN, N_NOVEL)
     assert (found["n_images"], found["n_labeled"]) == (15 * N_IMAGES, 6 * N_IMAGES)
-    assert found["details"]["n_neighbors"] > 0
+    assert found["details"]["height"] > 0
 
 
 def test_the_answer_is_a_sentence(run):
     assert "9 categories, 6 with labels and 3 novel" in run("--labels", "labels.txt").output
-    assert "9 categories, 0 with labels and 9 novel" in run("--neighbors", "20").output
+    assert "9 categories, 0 with labels and 9 novel" in run().output
     assert "9 categories" in run("--method", "silhouette", "--max-categories", "16", "--starts", "5").output
+
+
+def test_granularity_is_one_knob_from_coarse_to_fine(run):
+    counts = [
+        json.loads(run("--labels", "labels.npy", "--granularity", knob, "--json").output)["n_novel"]
+        for knob in ("-5", "0", "5")
+    ]
+    assert counts[0] < counts[1] == N_NOVEL < counts[2]
+    for gone in ("--neighbors", "--margin"):
+        assert "No such option" in run(gone, "1").output
 
 
 def test_k_means_searches(run):
@@ -96,7 +106,6 @@ def bad_inputs():
         ("labels.csv", b'label\n"a\n', ["--labels", "labels.csv"], "is not a CSV file"),
         ("labels.txt", b"\n" * 360, ["--method", "kmeans", "--labels", "labels.txt"], "got none; give labels"),
         ("labels.txt", b"", ["--method", "guess"], "got 'guess'"),
-        ("labels.txt", b"", ["--neighbors", "0"], "got 0 for 360"),
         ("labels.txt", b"", ["--starts", "0"], "--starts must be from 1 to 10,000, got 0"),
         ("labels.txt", b"", ["--starts", str(2**62)], "--starts must be from 1 to 10,000"),
         ("labels.txt", b"", ["--labels", "absent.txt"], "which is none; check the path"),
@@ -152,7 +161,7 @@ def test_scale_is_not_information(run, folder, factor, kind, options):
     expected = json.loads(run(*options, "--json").output)
     np.save(folder / "features.npy", factor * np.load(folder / "features.npy").astype(kind))
     found = json.loads(run(*options, "--json").output)
-    assert found["details"].pop("margin", 0) == pytest.approx(expected["details"].pop("margin", 0), abs=1e-4)
+    assert found["details"].pop("height") == pytest.approx(expected["details"].pop("height"), rel=1e-2)
     assert found == expected
 
 

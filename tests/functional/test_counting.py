@@ -13,6 +13,8 @@ from igcd.functional.counting import (
     matched_accuracy,
     mean_silhouette,
 )
+from igcd.functional.discovery import discover
+from igcd.functional.novelty import fit_projection
 
 
 def gen(seed):
@@ -67,14 +69,16 @@ def test_names_of_labels_and_a_second_run_change_nothing(method):
     assert len(set(counts)) == 1
 
 
-def test_density_finds_novel_ones_by_the_margin_that_labels_tell_or_that_is_given():
-    given = stage(8, 4)
-    auto = count_by_density(*given)
-    assert auto.n_novel == 4
-    assert set(auto.details) == {"n_neighbors", "n_peaks", "margin"}
-    assert count_by_density(*given, margin=9.0).n_novel == 0
-    everything = count_by_density(*given, margin=-9.0, n_neighbors=10)
-    assert everything.n_novel == everything.details["n_peaks"] == 12
+def test_density_is_the_number_of_the_discovery_core_and_granularity_moves_it():
+    labeled, labels, unlabeled = stage(8, 4)
+    project = fit_projection(torch.cat([labeled, unlabeled]), n_components=256)
+    for granularity in (-2.0, 0.0, 2.0):
+        core = discover(project(unlabeled), project(labeled), labels, granularity=granularity)
+        found = count_by_density(labeled, labels, unlabeled, granularity=granularity)
+        assert (found.n_novel, found.n_categories) == (core.n_novel, 8 + core.n_novel)
+        assert found.details == {"height": core.cut.height}
+    counts = [count_by_density(labeled, labels, unlabeled, granularity=g).n_novel for g in (-5.0, 0.0, 3.0)]
+    assert counts[0] < counts[1] == 4 < counts[2]
 
 
 def slow_best(counts):
@@ -110,11 +114,10 @@ def test_silhouette_of_one_cluster_or_of_copies_is_zero():
     assert mean_silhouette(torch.ones(4, 2), torch.tensor([0, 0, 1, 1])) == 0.0
 
 
-def test_too_few_labels_leave_k_and_the_margin_at_their_defaults():
+def test_one_label_of_each_category_is_enough():
     labeled, labels, unlabeled = stage(5, 3)
-    few = torch.arange(5) * (len(labels) // 5)  # one image of each category
-    found = estimate_count("density", labeled[few], labels[few], unlabeled, generator=gen(0))
-    assert (found.details["n_neighbors"], found.details["margin"]) == (10, 0.03)
+    few = torch.arange(5) * (len(labels) // 5)
+    assert estimate_count("density", labeled[few], labels[few], unlabeled, generator=gen(0)).n_novel == 3
 
 
 @pytest.mark.parametrize(
@@ -123,7 +126,6 @@ def test_too_few_labels_leave_k_and_the_margin_at_their_defaults():
         ({"method": "guess"}, "called 'guess'; take one of density, kmeans, silhouette"),
         ({"max_categories": 2, "method": "kmeans"}, "between 5, the fewest there can be, .* got 2"),
         ({"max_categories": 999, "method": "silhouette"}, "the number of images, 260, got 999"),
-        ({"n_neighbors": 500}, "got 500 for 160"),
         ({"unlabeled": torch.rand(1, 16)}, "two unlabeled images at least, got 1"),
         ({"unlabeled": torch.rand(9, 4)}, r"\(100, 16\) and \(9, 4\)"),
         ({"labels": torch.zeros(3, dtype=torch.int64)}, "got 3 for 100"),

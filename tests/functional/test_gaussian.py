@@ -12,7 +12,6 @@ from igcd.functional.gaussian import (
     ledoit_wolf_shrinkage,
     oas_shrinkage,
     pooled_covariance,
-    refine_means,
     scatter_statistics,
     shared_gaussians,
     shrink,
@@ -138,22 +137,3 @@ def test_float32_agrees_with_float64():
     )
     assert single.dtype == torch.float32
     torch.testing.assert_close(single.double(), exact, rtol=1e-3, atol=1e-3)
-
-
-def test_refining_moves_new_means_to_their_images_and_leaves_known_ones():
-    centers = torch.tensor([[0.0, 0.0], [10.0, 0.0], [0.0, 10.0]], dtype=torch.float64)
-    rows = torch.arange(3).repeat_interleave(50)
-    features = centers[rows] + torch.randn(150, 2, generator=gen(1), dtype=torch.float64)
-    known = scatter_statistics(features[rows == 0], rows[rows == 0], n_categories=1)
-    seeds = scatter_statistics(centers[1:] * 0.8, torch.arange(2), n_categories=2)  # off by a fifth, scatter 0
-    start = shared_gaussians(join_scatter(known, seeds))
-    refined, found = refine_means(start, features, n_fixed=1)
-    assert (found == rows).all()
-    torch.testing.assert_close(refined.means[0], start.means[0])
-    for row in (1, 2):
-        torch.testing.assert_close(refined.means[row], (features[rows == row] @ start.whitening).mean(0))
-    lost = join_scatter(
-        known, scatter_statistics(torch.full((1, 2), 1e3).double(), torch.zeros(1).long(), n_categories=1)
-    )
-    start = shared_gaussians(lost)
-    torch.testing.assert_close(refine_means(start, features, n_fixed=1)[0].means, start.means)  # nobody is near it

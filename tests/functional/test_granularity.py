@@ -13,8 +13,9 @@ from igcd.functional.granularity import (
     estimate_k,
     estimate_margin,
 )
+from igcd.functional.hidden_categories import height_by_hiding
 from igcd.functional.neighbors import neighbor_graph
-from igcd.functional.novelty import calibrate_margin
+from igcd.functional.novelty import calibrate_margin, project_together
 
 
 def blobs(n_categories=5, n_each=16, spread=0.25, seed=0):
@@ -75,3 +76,14 @@ def test_one_category_says_how_fine_to_look_but_not_what_a_hidden_one_is_like():
     features, categories = blobs(n_categories=1)
     assert estimate_k(features, categories) is not None
     assert estimate_margin(features, categories, n_neighbors=4) is None
+
+
+def test_the_core_is_given_a_height_and_a_smallest_size_where_rows_will_be_kept():
+    features, categories = blobs()
+    found = estimate_granularity(features, categories, K=6, margin=0.1, n_kept=4)
+    expected = height_by_hiding(project_together(features)[0], categories, n_kept=4)
+    assert expected is not None
+    assert found == Granularity(6, 20, 0.1, expected, round(0.35 * 16))
+    assert estimate_granularity(features, categories, K=6, margin=0.1).height is None
+    few = estimate_granularity(features[:16], categories[:16], K=6, margin=0.1, n_kept=4, former=found)
+    assert few.height == found.height

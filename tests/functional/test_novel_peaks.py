@@ -1,12 +1,15 @@
-"""Which peaks open a category, on points of a circle one could draw."""
+"""Which peaks open a category, on points of a circle one could draw, and which groups of the core do, on blobs."""
 
 import pytest
 import torch
+from torch.nn.functional import normalize
 
 from igcd.functional.density import find_density_peaks
+from igcd.functional.discovery import discover
 from igcd.functional.granularity import Granularity
 from igcd.functional.neighbors import neighbor_graph
-from igcd.functional.novel_peaks import find_novel_peaks
+from igcd.functional.novel_peaks import find_novel_categories, find_novel_peaks
+from igcd.functional.novelty import project_together
 
 
 def circle(*degrees):
@@ -33,7 +36,7 @@ def test_a_peak_that_a_known_category_explains_opens_nothing():
 def test_without_the_rule_every_unlabeled_peak_of_the_joint_graph_opens():
     graph = neighbor_graph(torch.cat([UNLABELED, KNOWN]), 2)
     peaks = [p for p in find_density_peaks(graph, n_neighbors=2, n_overlap_neighbors=2).idx.tolist() if p < 6]
-    found = find(rule="none", n_members=6)
+    found = find(by="all_peaks", n_members=6)
     firsts = [int(found.members.idx[found.members.peak == row][0]) for row in range(len(found.nearest))]
     assert peaks and firsts == peaks
     assert set(found.members.idx.tolist()) <= set(range(len(UNLABELED)))
@@ -52,3 +55,36 @@ def test_the_graph_is_no_larger_than_the_set():
     wide = Granularity(K=10, K_d=20, margin=-3.0)
     found = find_novel_peaks(UNLABELED[3:], KNOWN, CATEGORIES, wide, n_support=5, n_members=5)
     assert sorted(found.members.idx.tolist()) == [0, 1, 2] and found.nearest.tolist() == [3]
+
+
+def blobs(categories, n_each, seed):
+    rows = torch.tensor(categories).repeat_interleave(n_each)
+    noise = 0.1 * torch.randn(len(rows), 16, generator=torch.Generator().manual_seed(seed))
+    return normalize(torch.eye(16)[rows] + noise, dim=1), rows
+
+
+@pytest.mark.parametrize("n_members", [1, 4, 100])
+def test_members_of_a_category_are_its_own_images_most_like_the_typical_one(n_members):
+    """Against a loop: of all images that the core gives to a category, those with the largest cosine to the typical."""
+    (known, categories), (unlabeled, truth) = blobs([1, 2, 3, 4, 5], 12, 0), blobs([1, 2, 3, 4, 5, 9, 10], 15, 1)
+    granularity = Granularity(height=None, smallest=5)
+    found = find_novel_peaks(unlabeled, known, categories, granularity, n_support=1, n_members=n_members, by="core")
+    assert found.members.peak.max() == 1 and set(found.nearest.tolist()) <= {1, 2, 3, 4, 5}
+    rows, unknown = project_together(known, unlabeled)
+    core = discover(unknown, rows, categories, smallest=5)
+    white = core.whitening(unknown)
+    for row in range(2):
+        idx = found.members.idx[found.members.peak == row].tolist()
+        assert idx[0] == core.typical[row] and len(set(truth[idx].tolist())) == 1 and truth[idx[0]] in (9, 10)
+        own = [i for i in range(len(unlabeled)) if core.category[i] == 5 + row and i != idx[0]]
+        own.sort(key=lambda i: -float(white[i] @ white[idx[0]]))
+        assert idx[1:] == own[: n_members - 1]
+
+
+def test_the_core_cuts_where_the_granularity_says():
+    (known, categories), (unlabeled, _) = blobs([1, 2, 3, 4, 5], 12, 0), blobs([1, 2, 3, 4, 5, 9, 10], 15, 1)
+    found = [
+        len(find_novel_categories(unlabeled, known, categories, granularity, n_members=3).nearest)
+        for granularity in (Granularity(height=1e9), Granularity(height=1e-9), Granularity(height=1e-9, smallest=16))
+    ]
+    assert found[0] == 0 and found[1] > 2 and found[2] < found[1]

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 import torch
+from torch.nn.functional import normalize
 
 from igcd.errors import IgcdError
 from igcd.functional.gaussian import scatter_statistics, shared_gaussians
-from igcd.functional.granularity import Granularity
 from igcd.methods.density_gaussian import DensityGaussian
 from igcd.types import UNLABELED, Stage
 
@@ -22,7 +22,7 @@ def nothing_of(images):
 @pytest.mark.parametrize("features", ["frozen", "tuned", "dual"])
 @pytest.mark.parametrize("protocol", ["igcd-l", "igcd-u", "mi", "static"])
 def test_every_protocol(make_method, stages, protocol, features):
-    method = make_method(DensityGaussian, features=features, K=4, margin=-0.2)
+    method = make_method(DensityGaussian, features=features, granularity=1.5)
     for stage, truth in stages(protocol):
         known_before = clusters_of(method)
         method.learn(stage)
@@ -42,7 +42,7 @@ def test_every_protocol(make_method, stages, protocol, features):
 
 
 def test_ids_are_stable(make_method, stages):
-    method = make_method(DensityGaussian, K=4, margin=-0.2)
+    method = make_method(DensityGaussian, granularity=1.5)
     before: dict[int, int] = {}
     for stage, _ in stages("igcd-l"):
         method.learn(stage)
@@ -53,7 +53,7 @@ def test_ids_are_stable(make_method, stages):
 
 @pytest.mark.parametrize("features", ["frozen", "tuned", "dual"])
 def test_the_state_can_be_taken_up_again(make_method, stages, features):
-    options = {"features": features, "K": "auto", "margin": -0.2}
+    options = {"features": features, "granularity": 1.5}
     method, again = make_method(DensityGaussian, **options), make_method(DensityGaussian, seed=5, **options)
     *earlier, (last, truth) = stages("igcd-l")
     for stage, _ in earlier:
@@ -67,7 +67,7 @@ def test_the_state_can_be_taken_up_again(make_method, stages, features):
 
 
 def test_only_the_first_stage_trains(make_method, stages):
-    method = make_method(DensityGaussian, features="dual", K=4)
+    method = make_method(DensityGaussian, features="dual")
     (first, _), *later = stages("mi")
     untrained = [parameter.clone() for parameter in method._model.tail.parameters()]
     method.learn(first)
@@ -115,7 +115,7 @@ def test_the_same_labeled_images_again_are_not_counted_twice(make_method, stages
 
 def test_a_revealed_label_replaces_the_guessed_mean_and_keeps_the_id(make_method, stages):
     (first, _), (second, truth), *_ = stages("igcd-l")
-    method = make_method(DensityGaussian, K=4, margin=-0.2)
+    method = make_method(DensityGaussian, granularity=1.5)
     method.learn(first)
     method.learn(second)
     found = {discovery.cluster for discovery in method.discoveries()}
@@ -138,42 +138,58 @@ def test_a_revealed_label_replaces_the_guessed_mean_and_keeps_the_id(make_method
     assert set(method._clusters.tolist()) == set(named.values())  # discoveries that were nothing are gone
 
 
-class OnALine(DensityGaussian):
-    """The method on a plane: features are points of the unit circle, given by their angle in degrees."""
+class OnPoints(DensityGaussian):
+    """The method on points that are given as they are compared."""
 
     def _compared(self, views):
         return views
 
-    def give(self, means, k):
-        """Known categories at these angles, with a small round covariance."""
-        x = circle(means).repeat_interleave(2, dim=0)
-        x = x + 0.02 * torch.tensor([[1.0, 0.0], [-1.0, 0.0]]).repeat(len(means), 1)
-        self._statistics = scatter_statistics(x, torch.arange(len(means)).repeat_interleave(2), n_categories=len(means))
-        self._clusters = torch.tensor(self._book.open(len(means)))
-        self._granularity = Granularity(K=k, margin=self._margin)
+
+def blobs(categories, n_each, seed):
+    """Unit vectors around axes of their own in 16 dimensions, and their categories."""
+    rows = torch.tensor(categories).repeat_interleave(n_each)
+    noise = 0.1 * torch.randn(len(rows), 16, generator=torch.Generator().manual_seed(seed))
+    return normalize(torch.eye(16)[rows] + noise, dim=1), rows
 
 
-def circle(degrees):
-    angle = torch.deg2rad(torch.as_tensor(degrees, dtype=torch.float32))
-    return torch.stack([angle.cos(), angle.sin()], dim=1)
+@pytest.fixture
+def six_known(make_method):
+    """A method that knows categories 0 to 5 of `blobs` as clusters 10 to 15, by statistics alone."""
+    method = make_method(OnPoints)
+    x, rows = blobs(range(6), 20, seed=0)
+    method._statistics = scatter_statistics(x, rows, n_categories=6)
+    method._clusters = torch.arange(10, 16)
+    method._calibrate(x, rows)
+    return method
 
 
-UNLABELED_ANGLES = [-1.0, 0.0, 1.0, 89.0, 90.0, 91.5]
+def test_novel_means_are_those_of_the_images_that_no_known_category_owns(six_known):
+    x, rows = blobs([*range(6), 8, 9], 20, seed=1)
+    means, nearest_known = six_known._find_novel(x)
+    expected = torch.stack([x[rows == category].mean(dim=0) for category in (8, 9)])
+    distances = torch.cdist(expected, means)
+    assert means.shape == (2, 16) and (distances.min(dim=1).values < 1e-5).all()
+    assert set(nearest_known.tolist()) <= set(range(10, 16))
 
 
-def test_a_peak_a_known_mean_owns_opens_nothing(make_method):
-    method = make_method(OnALine)
-    method.give([0.2, 180.0], k=2)
-    seeds = method._find_novel(circle(UNLABELED_ANGLES))
-    assert torch.allclose(seeds.means, circle([89.0, 90.0, 91.5]).mean(dim=0)[None])
-    assert seeds.nearest_known.tolist() == [0]
+def test_images_of_known_categories_open_nothing(six_known):
+    means, nearest_known = six_known._find_novel(blobs(range(6), 20, seed=1)[0])
+    assert len(means) == len(nearest_known) == 0
 
 
-def test_without_the_rule_every_peak_opens(make_method):
-    """What the rule is there for: a margin below any similarity lets the known category at 0 degrees be found again."""
-    method = make_method(OnALine, margin=-3.0)
-    method.give([0.2, 180.0], k=2)
-    assert len(method._find_novel(circle(UNLABELED_ANGLES)).means) == 2
+def test_a_finer_granularity_finds_no_fewer(six_known):
+    x, _ = blobs([*range(6), 8, 9], 20, seed=1)
+    found = []
+    for six_known._granularity in (-3.0, 0.0, 1.0, 2.0, 3.0):
+        found.append(len(six_known._find_novel(x)[0]))
+    assert found == sorted(found) and found[0] < found[-1]
+
+
+def test_few_labeled_categories_leave_the_height_that_many_have_told(six_known):
+    told = six_known._height
+    assert told is not None
+    six_known._calibrate(*blobs(range(3), 20, seed=2))
+    assert six_known._height == told
 
 
 @pytest.mark.parametrize("n_unlabeled", [0, 1, 2, 3])

@@ -18,7 +18,7 @@ def make_method(encoder, seed=0, **options):
     brief = Optimization(1, learning_rate=0.05, batch_size=64)
     context = Context(encoder, Fabric(accelerator="cpu", devices=1), seed)
     training = {"first_stage": brief, "later_stages": brief, "count_novel": GivenCounts(())}
-    return SnnDensity(context, **training, **{"K": 4, "K_d": 8} | options)
+    return SnnDensity(context, **training, **{"K": 4, "K_d": 8, "discovery": "peaks"} | options)
 
 
 VARIANTS = {
@@ -27,11 +27,14 @@ VARIANTS = {
     "dual": {"features": "dual"},
     "means": {"features": "dual", "frozen_support": "means"},
     "auto": {"features": "dual", "K": "auto", "margin": "auto"},
+    "core": {"features": "dual", "discovery": "core"},
+    "core, tuned": {"features": "tuned", "discovery": "core"},
+    "core, frozen": {"features": "frozen", "discovery": "core", "frozen_support": "means"},
     "random support": {"support_selection": "random"},
     "herded support": {"support_selection": "herding", "features": "dual"},
     "herding": {"replay_selection": "herding"},
     "no replay": {"replay_selection": "none"},
-    "as released": {"T": 1.0, "known": "none", "n_support": 1},
+    "as released": {"T": 1.0, "discovery": "all_peaks", "n_support": 1},
 }
 
 
@@ -86,9 +89,10 @@ def test_a_mean_of_many_images_outlives_one_of_few(encoder, stages):
     assert torch.equal(method._support.means.of.means[: len(before)], before)
 
 
+@pytest.mark.parametrize("discovery", ["core", "peaks"])
 @pytest.mark.parametrize("protocol", ["igcd-l", "mi", "static"])
-def test_every_protocol(encoder, stages, protocol):
-    method = make_method(encoder, features="dual")
+def test_every_protocol(encoder, stages, protocol, discovery):
+    method = make_method(encoder, features="dual", discovery=discovery)
     for stage, truth in stages(protocol):
         method.learn(stage)
         assert (method.predict(truth.test_images).cluster != UNLABELED).all()
@@ -135,7 +139,7 @@ def test_a_category_keeps_its_cluster(encoder, stages):
 def test_a_revealed_label_names_the_discovery_that_holds_its_images(encoder, stages):
     """The discovery is made of one digit; when that digit's label arrives, it has the id of the discovery."""
     (first, _), (second, truth), *_ = stages("igcd-l")
-    method = make_method(encoder, features="frozen", known="none")
+    method = make_method(encoder, features="frozen", discovery="all_peaks")
     method.learn(first)
     method.learn(second)
     predicted = method.predict(second.unlabeled).cluster.numpy()
@@ -158,12 +162,15 @@ def test_a_revealed_label_names_the_discovery_that_holds_its_images(encoder, sta
     assert not {discovery.cluster for discovery in method.discoveries()} - set(named.values())
 
 
-def test_the_state_can_be_taken_up_again(encoder, stages):
-    method, again = make_method(encoder, features="dual"), make_method(encoder, features="dual", seed=5)
+@pytest.mark.parametrize("discovery", ["core", "peaks"])
+def test_the_state_can_be_taken_up_again(encoder, stages, discovery):
+    options = {"features": "dual", "discovery": discovery}
+    method, again = make_method(encoder, **options), make_method(encoder, seed=5, **options)
     *earlier, (_, truth) = stages("igcd-l")
     for stage, _ in earlier:
         method.learn(stage)
     again.load_state_dict(*method.state_dict())
+    assert again._granularity == method._granularity
     assert torch.equal(method.predict(truth.test_images).cluster, again.predict(truth.test_images).cluster)
     assert again.discoveries() == method.discoveries() and again.kept() == method.kept()
 

@@ -42,13 +42,9 @@ def count(
         ),
     ] = None,
     method: Annotated[str, typer.Option(help="density, kmeans (needs labels) or silhouette.")] = "density",
-    neighbors: Annotated[
-        int | None, typer.Option(help="K of the density; told by the labels, or 10 without any.", show_default=False)
-    ] = None,
-    margin: Annotated[
-        float | None,
-        typer.Option(help="How much denser than known a novel peak must be; told by the labels.", show_default=False),
-    ] = None,
+    granularity: Annotated[
+        float, typer.Option(help="density: below 0 for fewer and coarser categories, above 0 for more.", min=-5, max=5)
+    ] = 0.0,
     max_categories: Annotated[
         int | None, typer.Option(help="Upper limit for kmeans and silhouette.", show_default=False)
     ] = None,
@@ -69,8 +65,7 @@ def count(
         embeddings,
         names,
         method=method,
-        n_neighbors=neighbors,
-        margin=margin,
+        granularity=granularity,
         max_categories=max_categories,
         n_starts=starts,
         seed=seed,
@@ -104,8 +99,7 @@ def estimate_from(
     names: list[str],
     *,
     method: str,
-    n_neighbors: int | None,
-    margin: float | None,
+    granularity: float,
     max_categories: int | None,
     n_starts: int,
     seed: int,
@@ -125,8 +119,7 @@ def estimate_from(
         torch.from_numpy(rows[rows >= 0]),
         single[rows < 0],
         generator=torch.Generator().manual_seed(seed),
-        n_neighbors=n_neighbors,
-        margin=margin,
+        granularity=granularity,
         max_categories=max_categories,
         n_starts=n_starts,
     )

@@ -1,7 +1,7 @@
 """How many categories are there? Three estimators behind one function.
 
-`density` counts density peaks and looks at every image once; `kmeans` (GCD, GM) and `silhouette` cluster again for
-every number they try. All are given the same: labeled features, perhaps none, and unlabeled ones.
+`density` asks the discovery core, which grows one tree; `kmeans` (GCD, GM) and `silhouette` cluster again for every
+number they try. All are given the same: labeled features, perhaps none, and unlabeled ones.
 """
 
 from collections.abc import Callable, Mapping
@@ -16,12 +16,10 @@ from torch.nn.functional import normalize
 
 from igcd.errors import IgcdError
 from igcd.functional.assignment import contingency, match
-from igcd.functional.density import find_density_peaks
-from igcd.functional.granularity import estimate_granularity
+from igcd.functional.discovery import discover
 from igcd.functional.grouping import distinct
 from igcd.functional.kmeans import kmeans
-from igcd.functional.neighbors import neighbor_graph
-from igcd.functional.novelty import fit_projection, is_novel, match_known
+from igcd.functional.novelty import project_together
 from igcd.types import IntArray
 
 CountMethod = Literal["density", "kmeans", "silhouette"]
@@ -42,7 +40,7 @@ class CountEstimate:
     method: CountMethod
     n_categories: int
     n_novel: int  # of them without a label
-    n_trials: int  # how many numbers were tried; 1 for density, which tries none
+    n_trials: int  # how many numbers were tried; 1 for density
     details: Mapping[str, float | int]  # what the estimate rests on
 
 
@@ -53,68 +51,33 @@ def estimate_count(
     unlabeled: Tensor,
     *,
     generator: torch.Generator,
-    n_neighbors: int | None = None,
-    margin: float | None = None,
+    granularity: float = 0.0,
     max_categories: int | None = None,
     n_starts: int = 1,
 ) -> CountEstimate:
     """Number of categories by a method of that name. (m, d), (m,), (n, d); m may be 0 but for `kmeans`.
 
-    `n_neighbors` and `margin` belong to `density`, and are estimated from the labels where they are not given;
-    `max_categories` and `n_starts` belong to the other two.
+    `granularity` belongs to `density`; `max_categories`, `n_starts` and what is drawn belong to the other two.
     """
     if method not in COUNT_METHODS:
         raise IgcdError(f"there is no way to count called {method!r}; take one of {', '.join(COUNT_METHODS)}")
     _check(labeled, labels, unlabeled)
     if method == "density":
-        return count_by_density(labeled, labels, unlabeled, n_neighbors=n_neighbors, margin=margin)
+        return count_by_density(labeled, labels, unlabeled, granularity=granularity)
     search = count_by_kmeans if method == "kmeans" else count_by_silhouette
     return search(labeled, labels, unlabeled, generator=generator, max_categories=max_categories, n_starts=n_starts)
 
 
-def count_by_density(
-    labeled: Tensor,
-    labels: Tensor,
-    unlabeled: Tensor,
-    *,
-    n_neighbors: int | None = None,
-    margin: float | None = None,
-    max_iou: float = 0.6,
-    n_closest: int = 5,
-    n_components: int = 128,
-) -> CountEstimate:
-    """Known categories, and the density peaks of the unlabeled images that none of them explains, section 4.3.
+def count_by_density(labeled: Tensor, labels: Tensor, unlabeled: Tensor, *, granularity: float = 0.0) -> CountEstimate:
+    """Known categories, and the new ones that the discovery core finds among the unlabeled images.
 
-    (m, d), (m,), (n, d). Features are centered, reduced and normalised. K is that at which the labeled categories come
-    out as one peak each, the margin that which tells them apart when hidden (`functional.granularity`). Without a label
-    K is the paper's, and each peak is a category.
+    (m, d), (m,), (n, d). Features are centered, reduced and normalised, as everywhere that the core is asked; so
+    `CategoryDiscoverer` finds as many. `granularity` is that of `discover`.
     """
     known_ids, _ = distinct(labels)
-    project = fit_projection(torch.cat([labeled, unlabeled]), n_components=n_components)
-    known, unknown = project(labeled), project(unlabeled)
-    granularity = estimate_granularity(
-        known,
-        labels,
-        K="auto" if n_neighbors is None else n_neighbors,
-        margin="auto" if margin is None else margin,
-        n_closest=n_closest,
-        max_iou=max_iou,
-    )
-    k = granularity.K
-    if not 1 <= k < len(unknown):
-        raise IgcdError(
-            f"n_neighbors must be at least 1 and below the number of unlabeled images, got {k} for {len(unknown)}; "
-            "change it, or give more unlabeled images"
-        )
-    graph = neighbor_graph(unknown, min(2 * k, len(unknown) - 1))
-    found = find_density_peaks(graph, n_neighbors=k, n_overlap_neighbors=graph.k, max_iou=max_iou)
-    details: dict[str, float | int] = {"n_neighbors": k, "n_peaks": len(found.idx)}
-    n_novel = len(found.idx)
-    if len(labels):
-        nearest = match_known(unknown[found.idx], known, labels, n_closest=n_closest)
-        n_novel = int(is_novel(found.density[found.idx], nearest.similarity, margin=granularity.margin).sum())
-        details["margin"] = granularity.margin
-    return CountEstimate("density", len(known_ids) + n_novel, n_novel, 1, details)
+    known, unknown = project_together(labeled, unlabeled)
+    found = discover(unknown, known, labels, granularity=granularity)
+    return CountEstimate("density", len(known_ids) + found.n_novel, found.n_novel, 1, {"height": found.cut.height})
 
 
 def count_by_kmeans(

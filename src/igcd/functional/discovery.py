@@ -75,13 +75,15 @@ def discover(
     granularity: float = 0.0,
     smallest: int | None = None,
     whitening: Whitening | None = None,
+    height: float | None = None,
     seed: int = 0,
 ) -> Discovered:
     """New categories among unlabeled rows, and the category of each. (n, d), (m, d), (m,); m may be 0.
 
     `n_novel` says how many are new, if that is known. `granularity` moves the answer from coarse (negative) to fine
     (positive): the tree is cut at e to the power of −granularity times the height chosen. `smallest` is the fewest rows
-    that a new category has. `whitening` is one that an earlier call found, for answers in the same space.
+    that a new category has. `height` says where to cut the tree, if labels of earlier rows have told it. `whitening` is
+    one that an earlier call found, for answers in the same space.
     """
     known_ids, owners = distinct(categories)
     statistics = (
@@ -100,6 +102,8 @@ def discover(
     rows = whitening(torch.cat([labeled, unlabeled]))
     scene = _set_scene(rows, owners)
     cut = choose_cut(scene.blind, scene.node, scene.neighbors, owners.cpu().numpy(), seed=seed)
+    if height is not None:
+        cut = replace(cut, height=height)
     if n_novel is not None:
         smallest = _smallest_with(scene, n_novel, smallest)
         cut = replace(cut, height=_height_with(scene, n_novel, smallest), n_groups=len(known_ids) + n_novel)
@@ -117,11 +121,13 @@ def discover_from_statistics(
     *,
     n_novel: int | None = None,
     granularity: float = 0.0,
+    height: float | None = None,
     seed: int = 0,
 ) -> Discovered:
     """The same where means, counts and the scatter inside are all that is left of known categories. (n, d).
 
-    Rows are drawn for each of them, from a Gaussian with its mean and the covariance they share.
+    Rows are drawn for each of them, from a Gaussian with its mean and the covariance they share. Such rows are too
+    clean to say how fine categories are: give the `height` that `hidden_categories.height_by_hiding` has found.
     """
     generator = torch.Generator().manual_seed(seed)
     rows, owners = draw_rows(known, N_DRAWN, generator=generator)
@@ -133,6 +139,7 @@ def discover_from_statistics(
         n_novel=n_novel,
         granularity=granularity,
         smallest=smallest,
+        height=height,
         seed=seed,
     )
 

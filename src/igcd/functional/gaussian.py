@@ -1,7 +1,7 @@
 """One Gaussian per category with a covariance they share: a classifier from statistics, with no image kept.
 
 The mean of a category, the scatter inside all of them, a shrinkage that makes it invertible, and the nearest category
-by Mahalanobis distance (linear discriminant analysis; the idea of VB-CGCD with our seeds).
+by Mahalanobis distance (linear discriminant analysis; the idea of VB-CGCD).
 """
 
 from dataclasses import dataclass
@@ -153,29 +153,6 @@ def whitening_of(covariance: Tensor) -> Tensor | None:
     identity = torch.eye(len(factor), dtype=factor.dtype, device=factor.device)
     inverse: Tensor = torch.linalg.solve_triangular(factor, identity, upper=False)
     return inverse.T
-
-
-def refine_means(
-    gaussians: SharedGaussians, features: Tensor, *, n_fixed: int, n_rounds: int = 5
-) -> tuple[SharedGaussians, Tensor]:
-    """Reassigns images and recomputes the means of new categories, round after round. (n, d) -> gaussians, (n,).
-
-    The first `n_fixed` categories are known and keep their means; the others become the means of the images that are
-    nearest to them, a category that gets none keeps its own. Returns also the category of each image at the end.
-    """
-    rows, _ = gaussians.predict(features)
-    white = features.to(gaussians.whitening.dtype) @ gaussians.whitening
-    for _ in range(n_rounds):
-        sums = torch.zeros_like(gaussians.means).index_add(0, rows, white)
-        counts = torch.bincount(rows, minlength=len(gaussians.means))[:, None]
-        changes = counts > 0
-        changes[:n_fixed] = False
-        means = torch.where(changes, sums / counts.clamp(min=1), gaussians.means)
-        gaussians = SharedGaussians(gaussians.whitening, means, gaussians.log_priors)
-        before, (rows, _) = rows, gaussians.predict(features)
-        if torch.equal(before, rows):
-            break
-    return gaussians, rows
 
 
 def _parts(n: int) -> list[slice]:

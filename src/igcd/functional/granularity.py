@@ -8,12 +8,16 @@ they cannot say stays as it was, and is the paper's at first.
 from dataclasses import dataclass
 from typing import Literal
 
+import torch
 from torch import Tensor
 
 from igcd.errors import IgcdError
 from igcd.functional.density import choose_n_neighbors
+from igcd.functional.discovery import smallest_size
+from igcd.functional.grouping import distinct
+from igcd.functional.hidden_categories import height_by_hiding
 from igcd.functional.neighbors import neighbor_graph
-from igcd.functional.novelty import calibrate_margin
+from igcd.functional.novelty import calibrate_margin, project_together
 
 MAX_K = 40
 """The largest K that is tried."""
@@ -23,11 +27,17 @@ MIN_LABELED = 7
 
 @dataclass(frozen=True)
 class Granularity:
-    """How fine categories are. The defaults are the paper's K and K^d, and a margin from first experiments."""
+    """How fine categories are. The defaults are the paper's K and K^d, and a margin from first experiments.
+
+    The discovery core asks for none of them, but for the height to cut its tree at and the size of the smallest
+    category; it makes its own choice where they are None.
+    """
 
     K: int = 10
     K_d: int = 20
     margin: float = 0.03
+    height: float | None = None
+    smallest: int | None = None
 
 
 def estimate_k(features: Tensor, categories: Tensor, *, max_iou: float = 0.6) -> int | None:
@@ -64,9 +74,13 @@ def estimate_granularity(
     margin: float | Literal["auto"] = "auto",
     n_closest: int = 5,
     max_iou: float = 0.6,
+    n_kept: int | None = None,
     former: Granularity = Granularity(),  # noqa: B008 - frozen
 ) -> Granularity:
     """K, K^d and the margin, those that are `auto` from labeled rows; K^d is 2 K then. (n, d), (n,).
+
+    With `n_kept`, the rows of each category that later batches are compared with, also the height and the smallest size
+    for the discovery core.
 
     Give as many labeled rows of each category as the set has that K is meant for: the right K grows with them, and the
     margin moves with K. `former` holds for what the rows are too few to say.
@@ -77,4 +91,8 @@ def estimate_granularity(
     if margin == "auto":
         found = estimate_margin(features, categories, n_neighbors=K, n_closest=n_closest, max_iou=max_iou)
         margin = former.margin if found is None else found
-    return Granularity(K, K_d, margin)
+    if n_kept is None:
+        return Granularity(K, K_d, margin)
+    height = height_by_hiding(project_together(features)[0], categories, n_kept=n_kept)
+    smallest = smallest_size(torch.bincount(distinct(categories)[1]))
+    return Granularity(K, K_d, margin, former.height if height is None else height, smallest)

@@ -12,6 +12,8 @@ from igcd.functional.density import find_density_peaks
 from igcd.functional.grouping import distinct, rank_within_group
 from igcd.functional.neighbors import neighbor_graph
 
+N_COMPONENTS = 256
+"""Principal components that the discovery core looks at."""
 _ROWS_AT_A_TIME = 4096
 
 
@@ -63,6 +65,12 @@ def fit_projection(features: Tensor, *, n_components: int = 128) -> Projection:
     directions = torch.from_numpy(columns).flip(1).T
     largest = directions.gather(1, directions.abs().argmax(dim=1, keepdim=True))
     return Projection(mean, (directions * largest.sign()).to(features.device, dtype))
+
+
+def project_together(*features: Tensor, n_components: int = N_COMPONENTS) -> list[Tensor]:
+    """Sets of features in the space of one projection, fitted to all of them: what the discovery core looks at."""
+    project = fit_projection(torch.cat(features), n_components=n_components)
+    return [project(part) for part in features]
 
 
 def match_known(

@@ -65,9 +65,9 @@ def choose_cut(tree: CategoryTree, node: IntArray, neighbors: IntArray, categori
     from_tree = float(np.log(tried[_best_for_tree(tree.heights, tried, groups, neighbors)]))
     estimate, from_labels, spread = from_tree, None, None
     several = np.flatnonzero(np.bincount(categories)[categories] > 1) if len(categories) else categories
-    if len(several):  # a category with one labeled row cannot tell what belongs together
+    if len(several) and len(tree.heights):  # a category with one labeled row cannot tell what belongs together
         labeled = [each[several] for each in groups]
-        from_labels, spread = _bootstrap(np.log(tried), _label_scores(labeled, _numbered(categories[several])), seed)
+        from_labels, spread = _bootstrap(tree, tried, _label_scores(labeled, _numbered(categories[several])), seed)
         weights = np.array([spread, TREE_SPREAD]) ** -2
         estimate = float(weights @ [from_labels, from_tree] / weights.sum())
     n_groups = widest_gap(tree.heights, int(np.clip(round(np.exp(estimate)), 1, tree.n_nodes)))
@@ -141,7 +141,7 @@ def _agreement(groups: IntArray, categories: IntArray, n_categories: int) -> lis
     return [np.asarray(score, dtype=float) for score in (right, shared, n_of_category * (n_of_category - 1), of_group)]
 
 
-def _bootstrap(log_tried: FloatArray, scores: _LabelScores, seed: int) -> tuple[float, float]:
+def _bootstrap(tree: CategoryTree, tried: IntArray, scores: _LabelScores, seed: int) -> tuple[float, float]:
     """The logarithm of the number of groups that labels ask for, and how sure it is.
 
     Three estimates, each weighted by its own certainty: the cut at which most labeled rows are right, that with the
@@ -156,19 +156,25 @@ def _bootstrap(log_tried: FloatArray, scores: _LabelScores, seed: int) -> tuple[
     shared, of_category, of_group = (table @ draws.T for table in (scores.shared, scores.of_category, scores.of_group))
     f1 = 2 * shared / np.maximum(of_category + of_group, 1e-9)
     excess = np.abs(np.log((of_group + 1) / (of_category + 1)))
-    found = [_best(log_tried, score) for score in (right, f1, -excess)]
+    found = [_best(tree, tried, score) for score in (right, f1, -excess)]
     means = np.stack([centers for centers, _ in found])  # (3, draws)
     variances = means.var(axis=1) + [float(widths.mean()) for _, widths in found]
     weights = np.maximum(variances, MIN_SPREAD**2) ** -1
     return float(weights @ means.mean(axis=1) / weights.sum()), float(np.sqrt(len(weights) / weights.sum()))
 
 
-def _best(log_tried: FloatArray, scores: npt.NDArray[np.floating]) -> tuple[FloatArray, FloatArray]:
-    """For each draw mean and variance of the cuts with the best score. (t,), (t, draws) -> (draws,), (draws,).
+def _best(tree: CategoryTree, tried: IntArray, scores: npt.NDArray[np.floating]) -> tuple[FloatArray, FloatArray]:
+    """For each draw center and variance of the cuts with the best score. (t,), (t, draws) -> (draws,), (draws,).
 
-    Labels that suit many cuts alike, such as one per category, say little, and the variance says so.
+    The center is the middle of their heights, not of their numbers: where categories are far apart, all cuts between
+    what is inside them and the join of two labeled ones are equally good, and numbers say nothing of that gap. Labels
+    that suit many cuts alike, such as one per category, say little, and the variance says so.
     """
+    log_tried, log_heights = np.log(tried), np.log(np.maximum(tree.heights, 1e-12))
+    n_below = np.clip(tree.n_nodes - tried, 1, len(log_heights))  # joins that are kept
     is_best = scores >= scores.max(axis=0) - 1e-9
+    inside = np.where(is_best, log_heights[n_below - 1][:, None], np.inf).min(axis=0)
+    outside = np.where(is_best, log_heights[np.minimum(n_below, len(log_heights) - 1)][:, None], -np.inf).max(axis=0)
+    n_groups = tree.n_nodes - np.searchsorted(log_heights, (inside + outside) / 2, side="right")
     shares = is_best / is_best.sum(axis=0)
-    means = log_tried @ shares
-    return means, ((log_tried[:, None] - means) ** 2 * shares).sum(axis=0)
+    return np.log(n_groups), ((log_tried[:, None] - log_tried @ shares) ** 2 * shares).sum(axis=0)

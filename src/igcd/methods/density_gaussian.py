@@ -1,29 +1,25 @@
-"""One encoder that stands still, one Gaussian per category, novel ones seeded by density peaks.
+"""One encoder that stands still, one Gaussian per category, novel ones found by the discovery core.
 
-The idea of VB-CGCD with our seeds. Nothing but statistics is kept: the mean of each category and one covariance for
-all. Read top to bottom: `learn` is a stage, `_fine_tune` the training at the first one, `_find_novel` the seeds,
-`_refine` the rounds in which the unlabeled images find their Gaussian.
+The idea of VB-CGCD. Nothing but statistics is kept: the mean of each category, one covariance for all, and how fine
+categories are. Read top to bottom: `learn` is a stage, `_fine_tune` the training at the first one, `_find_novel` the
+new categories, `_open` their clusters.
 """
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Literal
 
 import torch
 from torch import Tensor
-from torch.nn.functional import normalize
 
 from igcd.encoders.trunk_cache import TrunkViews
 from igcd.errors import IgcdError
-from igcd.functional.density import find_density_peaks
-from igcd.functional.gaussian import ScatterStatistics, SharedGaussians, refine_means, shared_gaussians
-from igcd.functional.granularity import Granularity, estimate_granularity
+from igcd.functional.discovery import discover_from_statistics, nearest_mean
+from igcd.functional.gaussian import ScatterStatistics, SharedGaussians, scatter_statistics, shared_gaussians
 from igcd.functional.grouping import distinct
 from igcd.functional.growing_scatter import add_images, add_means, no_statistics, take_rows
 from igcd.functional.herding import category_means
-from igcd.functional.neighbors import neighbor_graph
-from igcd.functional.novelty import is_novel
+from igcd.functional.hidden_categories import height_by_hiding
 from igcd.methods.base import BaseMethod, name_of
 from igcd.methods.cosine_head import CosineHead, HeadedModel
 from igcd.methods.feature_space import Features, FeatureSpace
@@ -36,14 +32,6 @@ from igcd.training import Optimization
 from igcd.types import Images, Stage
 
 
-@dataclass(frozen=True)
-class _Seeds:
-    """Novel density peaks: the mean of each one's neighborhood, and the known cluster most like it."""
-
-    means: Tensor  # (m, d)
-    nearest_known: Tensor  # (m,) clusters
-
-
 class DensityGaussian(BaseMethod):
     """Gaussians with one covariance, from statistics alone. Implements `igcd.methods.method.Method`."""
 
@@ -53,15 +41,12 @@ class DensityGaussian(BaseMethod):
         *,
         first_stage: Optimization,
         later_stages: Optimization,  # nothing is trained later; every method is made alike
-        count_novel: CountNovel,  # noqa: ARG002 - the peaks tell the number
+        count_novel: CountNovel,  # noqa: ARG002 - the core tells the number
         features: Features = "frozen",
         n_components: int = 256,
         frozen_weight: float = 0.5,
         shrinkage: float | Literal["auto"] = "auto",
-        n_rounds: int = 5,
-        K: int | Literal["auto"] = "auto",  # noqa: N803 - as the paper calls it
-        margin: float = 0.0,
-        T: float = 0.6,  # noqa: N803
+        granularity: float = 0.0,
         labeled_weight: float = 0.35,
         tau: float = 0.1,
         tau_u: float = 1.0,
@@ -69,21 +54,17 @@ class DensityGaussian(BaseMethod):
     ) -> None:
         super().__init__(context, first_stage=first_stage, later_stages=later_stages)
         self._shrinkage: float | Literal["oas"] = "oas" if shrinkage == "auto" else shrinkage
-        self._n_rounds, self._given_k, self._margin, self._max_iou = n_rounds, K, margin, T
-        self._labeled_weight, self._tau, self._tau_u, self._tau_c = labeled_weight, tau, tau_u, tau_c
-
+        self._granularity = granularity
+        self._weights = {"labeled_weight": labeled_weight, "tau": tau, "tau_u": tau_u, "tau_c": tau_c}
         backbone = self._encoder.backbone
         projector = Projector(backbone.n_features, generator=torch.Generator().manual_seed(context.seed))
-        self._model = HeadedModel(backbone.new_tail(), projector, CosineHead(backbone.n_features))
+        tail = backbone.new_tail()
+        self._model = HeadedModel(tail, projector, CosineHead(backbone.n_features))
         self._space = FeatureSpace(
-            features,
-            self._encoder,
-            self._model.tail,
-            n_components=n_components,
-            frozen_weight=frozen_weight,
-            reduce_tuned=True,
+            features, self._encoder, tail, n_components=n_components, frozen_weight=frozen_weight, reduce_tuned=True
         )
-        self._granularity = Granularity(margin=margin)
+        self._height: float | None = None  # at which categories end
+        self._n_telling = 0  # categories that have told it
         self._clusters = torch.empty(0, dtype=torch.int64)  # (c,) whose statistics they are
         self._statistics = no_statistics(0)
         self._last_labeled = ""  # a digest of the labeled images learned last
@@ -103,8 +84,7 @@ class DensityGaussian(BaseMethod):
             self._space.fit(labeled)
             self._statistics = no_statistics(self._compared(labeled).shape[1])
         self._add_labeled(stage.labeled, self._compared(labeled), clusters)
-        seeds = self._find_novel(self._compared(unlabeled))
-        self._refine(stage, unlabeled, seeds)
+        self._open(stage, unlabeled, *self._find_novel(self._compared(unlabeled)))
 
     # The feature space, at the first stage --------------------------------------------------------------------------
 
@@ -117,11 +97,7 @@ class DensityGaussian(BaseMethod):
         self._run_training(
             self._model,
             lambda model, batch, _epoch: supervised_loss(
-                two_views(model, batch, labeled, rows, unlabeled, labeled_apart=True),
-                labeled_weight=self._labeled_weight,
-                tau=self._tau,
-                tau_u=self._tau_u,
-                tau_c=self._tau_c,
+                two_views(model, batch, labeled, rows, unlabeled, labeled_apart=True), **self._weights
             ),
             stage=0,
             n_labeled=len(clusters),
@@ -145,53 +121,38 @@ class DensityGaussian(BaseMethod):
         row_of = {cluster: row for row, cluster in enumerate(self._clusters.tolist())}
         rows = torch.tensor([row_of[cluster] for cluster in clusters.tolist()], dtype=torch.int64)
         self._statistics = add_images(self._statistics, x, rows)
-        self._calibrate(x, clusters)
+        self._calibrate(self._space.peak_part(x), clusters)
 
     def _calibrate(self, x: Tensor, clusters: Tensor) -> None:
-        """K, estimated from the labels where it is not given."""
-        space = self._space.peak_part(x)
-        self._granularity = estimate_granularity(
-            space, clusters, K=self._given_k, margin=self._margin, max_iou=self._max_iou, former=self._granularity
-        )
+        """How fine categories are, from the stage with most labeled categories so far. (n, d), (n,)."""
+        n_categories = len(distinct(clusters)[0])
+        if n_categories >= self._n_telling:
+            self._height, self._n_telling = height_by_hiding(x, clusters), n_categories
 
     # Novel categories ----------------------------------------------------------------------------------------------
 
-    def _find_novel(self, x: Tensor) -> _Seeds:
-        """Density peaks of the unlabeled images whose neighborhood no known category owns. (n, d).
+    def _find_novel(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """The means of categories beside the known ones, and the cluster most like each. (n, d) -> (k, d), (k,)."""
+        if len(x) == 0:
+            return x, torch.empty(0, dtype=torch.int64)
+        part, held = self._space.peak_part, self._statistics
+        known = ScatterStatistics(part(held.means), held.counts, part(part(held.scatter).T))
+        found = discover_from_statistics(part(x), known, granularity=self._granularity, height=self._height)
+        is_new = found.category >= found.n_known
+        means = scatter_statistics(x[is_new], found.category[is_new] - found.n_known, n_categories=found.n_novel).means
+        nearest = nearest_mean(found.means[found.n_known :], found.means[: found.n_known])
+        return means, self._clusters[nearest]
 
-        The rule of `functional.novelty`, with means in place of images: a peak is novel when its neighbors are more
-        similar to it, by a margin, than the mean of any known category is.
-        """
-        nothing = _Seeds(x[:0], torch.empty(0, dtype=torch.int64))
-        if len(x) < 3 or len(self._clusters) == 0:
-            return nothing
-        space, k = self._space.peak_part(x), min(self._granularity.K, len(x) - 1)
-        graph = neighbor_graph(space, min(2 * k, len(x) - 1))
-        found = find_density_peaks(graph, n_neighbors=k, n_overlap_neighbors=graph.k, max_iou=self._max_iou)
-        known = normalize(self._space.peak_part(self._statistics.means), dim=1)
-        nearest = (space[found.idx] @ known.T).max(dim=1)
-        opens = is_novel(found.density[found.idx], nearest.values, margin=self._margin)
-        peaks = found.idx[opens]
-        neighborhoods = torch.cat([peaks[:, None], graph.first(k).idx[peaks]], dim=1)
-        return _Seeds(x[neighborhoods].mean(dim=1), self._clusters[nearest.indices[opens]])
-
-    def _refine(self, stage: Stage, unlabeled: TrunkViews, seeds: _Seeds) -> None:
-        """Rounds in which each unlabeled image goes to its nearest Gaussian and the novel means follow their images.
-
-        Known means stand still. A seed that ends up with no image was none, and opens no cluster.
-        """
-        if len(seeds.means) == 0:
-            return
+    def _open(self, stage: Stage, unlabeled: TrunkViews, means: Tensor, nearest_known: Tensor) -> None:
+        """A cluster for each mean that is the nearest one of some unlabeled image; known means stand still."""
         x, n_known = self._compared(unlabeled), len(self._clusters)
-        gaussians = self._gaussians(add_means(self._statistics, seeds.means))
-        gaussians, rows = refine_means(gaussians, x, n_fixed=n_known, n_rounds=self._n_rounds)
-        means = torch.linalg.solve(gaussians.whitening.T, gaussians.means[n_known:].T).T
-        has_images = torch.bincount(rows, minlength=len(gaussians.means))[n_known:] > 0
+        rows, _ = self._gaussians(add_means(self._statistics, means)).predict(x)
+        has_images = torch.bincount(rows, minlength=n_known + len(means))[n_known:] > 0
         clusters = self._book.open(int(has_images.sum()))
         self._clusters = torch.cat([self._clusters, torch.tensor(clusters, dtype=torch.int64)])
         self._statistics = add_means(self._statistics, means[has_images])
-        nearest_known = dict(zip(clusters, seeds.nearest_known[has_images].tolist(), strict=True))
-        self._record(stage, unlabeled, self._nearest(x), nearest_known)
+        nearest = dict(zip(clusters, nearest_known[has_images].tolist(), strict=True))
+        self._record(stage, unlabeled, self._nearest(x), nearest)
 
     def _gaussians(self, statistics: ScatterStatistics) -> SharedGaussians:
         return shared_gaussians(statistics, shrinkage=self._shrinkage)
@@ -212,8 +173,7 @@ class DensityGaussian(BaseMethod):
 
     def kept(self) -> Kept:
         """No image; the bytes are those of the statistics."""
-        held = (self._statistics.means, self._statistics.counts, self._statistics.scatter)
-        n_bytes = sum(tensor.numel() * tensor.element_size() for tensor in held)
+        n_bytes = sum(tensor.nbytes for tensor in vars(self._statistics).values())
         return Kept(replay_images=0, support_images=0, images=0, pseudo_labeled=0, bytes=n_bytes)
 
     def _forget(self, clusters: Iterable[int]) -> None:
@@ -221,13 +181,11 @@ class DensityGaussian(BaseMethod):
         self._clusters, self._statistics = self._clusters[stays], take_rows(self._statistics, stays)
 
     def _state_parts(self) -> dict[str, State]:
-        held = self._statistics
-        statistics = {"means": held.means, "counts": held.counts, "scatter": held.scatter, "clusters": self._clusters}
         return {
             "model": (self._model.state_dict(), {}),
             "projection": (self._space.state_dict(), {}),
-            "statistics": (statistics, {}),
-            "method": ({}, {"K": json.dumps(self._granularity.K), "last_labeled": self._last_labeled}),
+            "statistics": (vars(self._statistics) | {"clusters": self._clusters}, {}),
+            "method": ({}, {"height": json.dumps([self._height, self._n_telling]), "last_labeled": self._last_labeled}),
         }
 
     def load_state_dict(self, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
@@ -238,5 +196,5 @@ class DensityGaussian(BaseMethod):
         statistics = part_of(tensors, "statistics")
         self._clusters = statistics.pop("clusters")
         self._statistics = ScatterStatistics(**statistics)
-        self._granularity = Granularity(K=json.loads(metadata["method.K"]), margin=self._margin)
+        self._height, self._n_telling = json.loads(metadata["method.height"])
         self._last_labeled = metadata["method.last_labeled"]

@@ -20,7 +20,7 @@ from igcd.functional import losses
 from igcd.functional.granularity import Granularity, estimate_granularity
 from igcd.functional.grouping import rank_within_group
 from igcd.functional.herding import herding
-from igcd.functional.novel_peaks import KnownRule, find_novel_peaks
+from igcd.functional.novel_peaks import DiscoveryRule, find_novel_peaks
 from igcd.functional.selection import Select, select_at_random, select_by_density, select_per_category
 from igcd.memory.support_set import SupportSet
 from igcd.methods.base import BaseMethod
@@ -72,7 +72,7 @@ class SnnDensity(BaseMethod):
         K_d: int = 20,  # noqa: N803
         T: float = 0.6,  # noqa: N803
         margin: float | Literal["auto"] = 0.03,
-        known: KnownRule = "rule",
+        discovery: DiscoveryRule = "core",
         n_support: int = 5,
         n_replay: int = 3,
         support_selection: Selection = "density",
@@ -83,12 +83,12 @@ class SnnDensity(BaseMethod):
         super().__init__(context, first_stage=first_stage, later_stages=later_stages)
         self._labeled_weight, self._epsilon = labeled_weight, epsilon
         self._tau, self._tau_u, self._tau_c = tau, tau_u, tau_c
-        self._max_iou, self._known = T, known
+        self._max_iou, self._discovery = T, discovery
         self._n_support, self._n_kept = n_support, n_support + n_replay  # per category: in S, in S and R
-        self._estimate = partial(estimate_granularity, K=K, K_d=K_d, margin=margin, max_iou=T)
+        n_kept = self._n_kept if discovery == "core" else None
+        self._estimate = partial(estimate_granularity, K=K, K_d=K_d, margin=margin, max_iou=T, n_kept=n_kept)
         self._support_selection, self._replay_selection = support_selection, replay_selection
         self._generator = torch.Generator().manual_seed(context.seed)
-
         backbone = self._encoder.backbone
         self._model = TailAndProjector(backbone.new_tail(), Projector(backbone.n_features, generator=self._generator))
         self._space = FeatureSpace(features, self._encoder, self._model.tail, frozen_weight=frozen_weight)
@@ -212,7 +212,7 @@ class SnnDensity(BaseMethod):
             n_support=self._n_support,
             n_members=max(self._n_kept, N_LEARNED) if self._space.features == "dual" else self._n_kept,
             max_iou=self._max_iou,
-            rule=self._known,
+            by=self._discovery,
         )
         opened = self._book.open(len(found.nearest))
         rows, clusters = found.members.idx, torch.tensor(opened, dtype=torch.int64)[found.members.peak]

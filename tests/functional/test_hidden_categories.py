@@ -1,0 +1,58 @@
+"""The height that hidden categories tell, on blobs one could draw."""
+
+import pytest
+import torch
+from torch.nn.functional import normalize
+
+from igcd.functional.discovery import discover, discover_from_statistics
+from igcd.functional.gaussian import scatter_statistics
+from igcd.functional.hidden_categories import height_by_hiding
+from igcd.functional.selection import select_by_density, select_per_category
+
+WIDTH = 24
+
+
+def blobs(categories, n_each, *, seed, spread=0.12):
+    """Each category is three groups close to each other: cut too low, it is several."""
+    rows = torch.tensor(categories, dtype=torch.int64).repeat_interleave(n_each)
+    generator = torch.Generator().manual_seed(seed)
+    part = torch.randint(3, (len(rows),), generator=generator)
+    offsets = 0.25 * torch.randn(30, 3, WIDTH, generator=torch.Generator().manual_seed(99))
+    noise = spread * torch.randn(len(rows), WIDTH, generator=generator)
+    return normalize(torch.eye(WIDTH)[rows] + offsets[rows, part] + noise, dim=1), rows
+
+
+KNOWN, CATEGORIES = blobs(range(14), 18, seed=0)
+UNLABELED = torch.cat([blobs(range(14), 4, seed=1)[0], blobs(range(14, 18), 18, seed=2)[0]])
+
+
+def test_at_that_height_statistics_find_the_true_number():
+    statistics = scatter_statistics(KNOWN, CATEGORIES, n_categories=14)
+    height = height_by_hiding(KNOWN, CATEGORIES)
+    assert abs(discover_from_statistics(UNLABELED, statistics, height=height).n_novel - 4) <= 1
+
+
+@pytest.mark.parametrize("n_kept", [5, 8])
+def test_at_that_height_a_few_typical_rows_find_the_true_number(n_kept):
+    kept = select_per_category(KNOWN, CATEGORIES, n_kept, select=select_by_density)
+    height = height_by_hiding(KNOWN, CATEGORIES, n_kept=n_kept)
+    found = discover(UNLABELED, KNOWN[kept], CATEGORIES[kept], height=height, smallest=6)
+    assert abs(found.n_novel - 4) <= 1
+
+
+def test_renaming_categories_changes_nothing_and_the_seed_does():
+    renamed = (CATEGORIES + 1) * 7
+    assert height_by_hiding(KNOWN, renamed) == height_by_hiding(KNOWN, CATEGORIES)
+    assert height_by_hiding(KNOWN, CATEGORIES, seed=1) != height_by_hiding(KNOWN, CATEGORIES)
+
+
+@pytest.mark.parametrize(("n_categories", "n_each"), [(0, 5), (1, 20), (2, 20), (9, 1)])
+@pytest.mark.parametrize("n_kept", [None, 4])
+def test_too_few_labels_tell_no_height(n_categories, n_each, n_kept):
+    rows, categories = blobs(list(range(n_categories)), n_each, seed=0)
+    assert height_by_hiding(rows, categories, n_kept=n_kept) is None
+
+
+def test_three_categories_of_two_rows_are_enough():
+    height = height_by_hiding(*blobs([0, 1, 2], 4, seed=0))
+    assert height is not None and height >= 0
