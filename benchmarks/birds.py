@@ -63,7 +63,7 @@ def figures(npz: Path, seed: int, size: int) -> dict[str, float | int | str]:
             named = {category.id: category.name for category in queries.categories(catalog)}
             batch = {path.stem for path in (folder / "batch").iterdir()}
             with catalog.snapshot() as db:
-                rows = db.execute("SELECT path, category FROM photos JOIN assignments ON assignments.photo = photos.id")
+                rows = db.execute("SELECT path, category FROM photo_paths JOIN assignments USING (photo)")
                 assigned = {Path(row["path"]).stem: row["category"] for row in rows}
         seconds = time.monotonic() - started
     predicted = {stem: named.get(assigned.get(stem)) or assigned.get(stem) for stem in batch}

@@ -31,8 +31,9 @@ def test_the_example_tells_its_story(capsys):
     told = capsys.readouterr().out
     assert "537 rows, 186 labeled" in told
     assert re.search(r"novel \d: mostly 6 \((9\d|100)% of \d+\), most like '\w+'", told)
-    assert "found: 3\n" in told
-    assert re.search(r"known now: five, four, one, three, two, zero, seven, six, eight", told)
+    assert 3 <= int(re.search(r"found: (\d)\n", told)[1]) <= 4  # 6, 7 and 8, and perhaps two kinds of 7
+    known = re.search(r"known now: (.*)", told)[1].split(", ")
+    assert sorted(known) == sorted(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight"])
     assert re.search(r"new in the second batch: novel \d, mostly 9", told)
     right = int(re.search(r"rows of named digits: (\d+)% right", told)[1])
     assert right > 85  # measured: 92

@@ -88,7 +88,7 @@ def test_golden_scores(recipe, tmp_path, capsys):
             for stage in results["stages"]
         ]
     assert scores == {
-        "igcd-l": [{"All": 77.5, "Old": 77.5}, {"All": 70.31, "Old": 72.5, "New": 66.67}],
+        "igcd-l": [{"All": 77.5, "Old": 77.5}, {"All": 70.31, "Old": 75.0, "New": 62.5}],
         "mi": [{"All": 80.0, "Old": 80.0}, {"All": 71.88, "Old": 72.5, "New": 70.83}],
     }
 

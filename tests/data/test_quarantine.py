@@ -1,6 +1,7 @@
 """Broken images are set aside, counted and written down; too many of them stop the run."""
 
 import csv
+import errno
 import os
 
 import numpy as np
@@ -78,7 +79,7 @@ def test_a_failed_write_leaves_the_old_file(tmp_path, monkeypatch):
     path.write_text("old")
 
     def fail(_):
-        raise OSError("disk full")
+        raise OSError(errno.ENOSPC, "disk full")
 
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(IgcdError, match="disk full"):

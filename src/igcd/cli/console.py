@@ -25,8 +25,8 @@ def console() -> Console:
 def plain(text: str) -> str:
     r"""A name or a path for a table: no markup, and nothing that a terminal would act on.
 
-    >>> plain("[/]\x1b[31m")
-    '\\[/]\\x1b\\[31m'
+    >>> plain("[/][red]\x1b")
+    '\\[/]\\[red]\\x1b'
     """
     return escape(excerpt(text))
 

@@ -26,7 +26,7 @@ from igcd.functional.gaussian import ScatterStatistics, scatter_statistics
 from igcd.functional.grouping import distinct
 from igcd.functional.growing_scatter import no_statistics
 from igcd.functional.neighbors import Neighbors, neighbor_graph
-from igcd.functional.tree_cut import Cut, choose_cut
+from igcd.functional.tree_cut import CLEAR, Cut, choose_cut, clear_gap
 from igcd.functional.whitening import Whitening, fit_whitening
 from igcd.types import FloatArray, IntArray
 
@@ -36,6 +36,8 @@ N_PULLS = 2
 """Times that rows are pulled together."""
 MAX_NODES = 4096
 """So many rows are nodes of the tree themselves; of more, those that climb to one density peak are a node together."""
+MIN_PART = 3
+"""Rows that a part of a known category has at least."""
 N_ROUNDS = 5
 SMALLEST = 0.35
 """A category has at least this share of the rows that known ones have."""
@@ -109,7 +111,7 @@ def discover(
         cut = replace(cut, height=_height_with(scene, n_novel, smallest), n_groups=len(known_ids) + n_novel)
     cut = replace(cut, height=cut.height * float(np.exp(-granularity)))
     groups = cut_tree(scene.seeing, cut.height, sizes=scene.sizes, smallest=smallest)
-    start = torch.from_numpy(groups[scene.seeing_node])
+    start = torch.from_numpy(_by_category(groups, scene, len(known_ids))[scene.seeing_node])
     means, category = _refine(rows, owners, start, n_known=len(known_ids), keeps_all=n_novel is not None)
     typical = _densest(scene.density[len(labeled) :], category, len(known_ids), len(means))
     return Discovered(whitening, means, known_ids, category, typical, cut)
@@ -193,14 +195,15 @@ class _Scene:
     blind: CategoryTree  # over all rows, labels hidden
     node: IntArray  # (m + n,) the node of each row in it
     neighbors: IntArray  # (m + n, k)
-    seeing: CategoryTree  # known categories first, then unlabeled rows
+    seeing: CategoryTree  # parts of known categories first, then unlabeled rows
+    part_of: IntArray  # (p,) the category each part is of; most categories have one part
     seeing_node: IntArray  # (n,) the node of each unlabeled row in it
-    sizes: IntArray  # rows of each node of `seeing`; a known category has all of its own
+    sizes: IntArray  # rows of each node of `seeing`; a part of a known category has all of its own
     density: Tensor  # (m + n,)
 
 
 def _set_scene(rows: Tensor, owners: Tensor) -> _Scene:
-    n_labeled, n_known = len(owners), int(owners.max()) + 1 if len(owners) else 0
+    n_labeled = len(owners)
     node, neighbors = torch.arange(len(rows)), torch.zeros(len(rows), 1, dtype=torch.int64)
     pulled, densities = rows, torch.ones(len(rows))
     if len(rows) > 1:
@@ -209,17 +212,48 @@ def _set_scene(rows: Tensor, owners: Tensor) -> _Scene:
         if len(rows) > MAX_NODES:
             node = _climbed(densities, graph)
     blind = _tree(pulled, node)
-    of_unlabeled = distinct(node[n_labeled:])[1] + n_known
-    nodes = torch.cat([owners, of_unlabeled])
+    parts, part_of = parts_of_categories(pulled[:n_labeled], owners)
+    of_unlabeled = distinct(node[n_labeled:])[1] + len(part_of)
+    nodes = torch.cat([parts, of_unlabeled])
     return _Scene(
         blind,
         node.numpy(),
         neighbors.numpy(),
-        _tree(pulled, nodes, n_known=n_known),
+        _tree(pulled, nodes, n_known=len(part_of)),
+        part_of.numpy(),
         of_unlabeled.numpy(),
         torch.bincount(nodes).numpy(),
         densities,
     )
+
+
+def _by_category(groups: IntArray, scene: _Scene, n_known: int) -> IntArray:
+    """Groups of parts as groups of categories: those below `n_known` are known."""
+    n_parts = len(scene.part_of)
+    of_part = scene.part_of[np.clip(groups, 0, n_parts - 1)] if n_parts else groups
+    is_part = (groups >= 0) & (groups < n_parts)
+    return np.where(is_part, of_part, np.where(groups < 0, groups, groups - n_parts + n_known))
+
+
+def parts_of_categories(rows: Tensor, owners: Tensor) -> tuple[Tensor, Tensor]:
+    """The part of its category that each labeled row is in, and the category of each part. (m, d), (m,) -> (m,), (p,).
+
+    Most categories are one part. One that consists of clouds far apart, because a person merged them, has a part for
+    each: a mean between the clouds would be near neither.
+    """
+    parts = torch.zeros_like(owners)
+    part_of: list[int] = []
+    for category in range(int(owners.max()) + 1 if len(owners) else 0):
+        own = (owners == category).nonzero()[:, 0]
+        groups = torch.zeros(len(own), dtype=torch.int64)
+        if 2 * MIN_PART <= len(own) <= MAX_NODES:
+            tree = grow_tree(rows[own].numpy(), np.ones(len(own)))
+            n_parts = clear_gap(tree.heights, 2) if tree.heights[-1] > CLEAR * tree.heights[-2] else 1
+            found = distinct(torch.from_numpy(cut_tree(tree, tree.height_for(n_parts))))[1]
+            groups = found if int(torch.bincount(found).min()) >= MIN_PART else groups
+        parts[own] = groups + len(part_of)
+        part_of += [category] * (int(groups.max()) + 1 if len(own) else 1)
+    return parts, torch.tensor(part_of, dtype=torch.int64)
 
 
 def _climbed(densities: Tensor, graph: Neighbors) -> Tensor:

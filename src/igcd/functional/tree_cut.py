@@ -27,7 +27,9 @@ STEEPNESS_PER_BIT = 0.3
 TREE_SPREAD = 0.25
 """How far off the tree alone is: the root mean square of log(found / true) over the panel (benchmarks/panel.py)."""
 NEARBY = 1.15
-"""Up to this ratio from the number estimated, the widest gap between heights decides."""
+"""Up to this ratio from the number estimated, a clear gap between heights decides."""
+CLEAR = 5.0
+"""A gap is clear where the height falls by this factor from one join to the next."""
 MIN_SPREAD = 0.1
 """No estimate from labels counts as surer than this, because heights vary from category to category."""
 
@@ -70,7 +72,7 @@ def choose_cut(tree: CategoryTree, node: IntArray, neighbors: IntArray, categori
         from_labels, spread = _bootstrap(tree, tried, _label_scores(labeled, _numbered(categories[several])), seed)
         weights = np.array([spread, TREE_SPREAD]) ** -2
         estimate = float(weights @ [from_labels, from_tree] / weights.sum())
-    n_groups = widest_gap(tree.heights, int(np.clip(round(np.exp(estimate)), 1, tree.n_nodes)))
+    n_groups = clear_gap(tree.heights, int(np.clip(round(np.exp(estimate)), 1, tree.n_nodes)))
     return Cut(n_groups, tree.height_for(n_groups), from_tree, from_labels, spread)
 
 
@@ -105,15 +107,20 @@ def fall_of_heights(heights: FloatArray, tried: IntArray) -> FloatArray:
     return falls
 
 
-def widest_gap(heights: FloatArray, n_groups: int) -> int:
-    """The number of groups near `n_groups` above which heights fall most from one join to the next.
+def clear_gap(heights: FloatArray, n_groups: int) -> int:
+    """The number of groups near `n_groups` above which heights fall most from one join to the next, if they fall far.
 
-    >>> widest_gap(np.array([0.1] * 60 + [0.2] * 27 + [30.0] * 9), 11)  # ten groups, far apart
+    >>> clear_gap(np.array([0.1] * 60 + [0.2] * 27 + [30.0] * 9), 11)  # ten groups, far apart
     10
+    >>> clear_gap(np.geomspace(1, 100, 90), 11)  # no gap is clear
+    11
     """
     falling = np.log(np.maximum(heights[::-1], 1e-12))  # at 2, 3, 4 … groups
-    nearby = range(max(2, int(np.ceil(n_groups / NEARBY))), min(len(falling), int(n_groups * NEARBY)) + 1)
-    return max(nearby, key=lambda n: float(falling[n - 2] - falling[n - 1]), default=n_groups)
+    falls = falling[:-1] - falling[1:]
+    nearby = np.arange(max(2, int(np.ceil(n_groups / NEARBY))), min(len(falls) + 1, int(n_groups * NEARBY)) + 1)
+    if not len(nearby) or falls[nearby - 2].max() < np.log(CLEAR):
+        return n_groups
+    return int(nearby[falls[nearby - 2].argmax()])
 
 
 def _label_scores(groups: list[IntArray], categories: IntArray) -> _LabelScores:
