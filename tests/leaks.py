@@ -35,7 +35,7 @@ def reachable(*roots, seen=()):
     new = []
     while queue:
         item = queue.pop()
-        if id(item) in found or isinstance(item, WAYS_OUT) or _is_of_module(item):
+        if id(item) in found or isinstance(item, WAYS_OUT) or _is_of_module(item) or _is_of_the_test_runner(item):
             continue
         found[id(item)] = item
         new.append(item)
@@ -57,7 +57,6 @@ def reachable(*roots, seen=()):
 
 def within_reach(*handed, names=()):
     """All that is reachable from things handed over, and from whatever refers to them or to these `names` in them."""
-    gc.collect()  # what nobody holds any more, such as the runs of earlier tests, leads nowhere
     found = reachable(*handed)
     own = [one for one in found if type(one).__module__.startswith("igcd") or isinstance(one, np.ndarray)]
     own += [one._number for one in found if isinstance(one, Handle)]
@@ -69,7 +68,10 @@ def within_reach(*handed, names=()):
         level = [
             one
             for one in gc.get_referrers(*level)
-            if id(one) not in known | ours and not isinstance(one, WAYS_OUT) and not _is_of_module(one)
+            if id(one) not in known | ours
+            and not isinstance(one, WAYS_OUT)
+            and not _is_of_module(one)
+            and not _is_of_the_test_runner(one)
         ]
         known |= {id(one) for one in level}
         found += reachable(*level, seen=found)
@@ -96,6 +98,11 @@ def leaks(things, *, hidden, paths, secret=b""):
 
 def _is_of_module(item):
     return isinstance(item, dict) and "__builtins__" in item
+
+
+def _is_of_the_test_runner(item):
+    """Through pytest's fixtures one gets at what other tests use."""
+    return type(item).__module__.split(".")[0] in ("_pytest", "pluggy", "xdist", "execnet")
 
 
 def _attribute(item, name):

@@ -30,6 +30,8 @@ NEARBY = 1.15
 """Up to this ratio from the number estimated, a clear gap between heights decides."""
 CLEAR = 5.0
 """A gap is clear where the height falls by this factor from one join to the next."""
+FAR_OFF = 3.0
+"""Where labels and tree are more than three spreads apart, the tree has found another level: it counts for less."""
 MIN_SPREAD = 0.1
 """No estimate from labels counts as surer than this, because heights vary from category to category."""
 
@@ -70,7 +72,8 @@ def choose_cut(tree: CategoryTree, node: IntArray, neighbors: IntArray, categori
     if len(several) and len(tree.heights):  # a category with one labeled row cannot tell what belongs together
         labeled = [each[several] for each in groups]
         from_labels, spread = _bootstrap(tree, tried, _label_scores(labeled, _numbered(categories[several])), seed)
-        weights = np.array([spread, TREE_SPREAD]) ** -2
+        far_off = (from_labels - from_tree) / (FAR_OFF * TREE_SPREAD)
+        weights = np.array([spread**-2, TREE_SPREAD**-2 / (1 + far_off**2)])
         estimate = float(weights @ [from_labels, from_tree] / weights.sum())
     n_groups = clear_gap(tree.heights, int(np.clip(round(np.exp(estimate)), 1, tree.n_nodes)))
     return Cut(n_groups, tree.height_for(n_groups), from_tree, from_labels, spread)
