@@ -1,0 +1,110 @@
+import numpy as np
+import pytest
+import torch
+
+from igcd.functional.calibration import (
+    DEFAULT_SHARPNESS,
+    INDEPENDENT,
+    _confidence,
+    _share_right,
+    _sharpness_for,
+    rehearsed_sharpness,
+    spread_sharpness,
+)
+from igcd.functional.discovery import Discovered, discover
+from igcd.functional.tree_cut import Cut
+from igcd.functional.whitening import Whitening
+
+
+def clouds(n_clouds, n_each, *, spread, seed=0, width=12):
+    rng = np.random.default_rng(seed)
+    owners = np.repeat(np.arange(n_clouds), n_each)
+    rows = rng.normal(size=(n_clouds, width))[owners] + spread * rng.normal(size=(len(owners), width))
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    return torch.from_numpy(rows.astype(np.float32)), torch.from_numpy(owners)
+
+
+def found_among(rows, owners, *, n_known=4, n_labels=6):
+    rank = torch.tensor([int((owners[:row] == owners[row]).sum()) for row in range(len(owners))])
+    is_labeled = (owners < n_known) & (rank < n_labels)
+    labeled, categories, unlabeled = rows[is_labeled], owners[is_labeled], rows[~is_labeled]
+    return discover(unlabeled, labeled, categories), unlabeled, labeled, categories
+
+
+def test_spread_is_the_variance_towards_the_nearest_other_mean():
+    found, unlabeled, _, _ = found_among(*clouds(7, 20, spread=0.4))
+    white, total = found.whitening(unlabeled), 0.0
+    for row, category in zip(white, found.category.tolist(), strict=True):
+        mean = found.means[category]
+        others = [other for place, other in enumerate(found.means) if place != category]
+        nearest = min(others, key=lambda other, mean=mean: float((other - mean).norm()))
+        direction = (nearest - mean) / (nearest - mean).norm()
+        total += float((row - mean) @ direction) ** 2
+    assert spread_sharpness(found, unlabeled) == pytest.approx(INDEPENDENT * len(white) / total, rel=1e-4)
+
+
+def test_wider_clouds_decide_less_sharply():
+    sharpness = [spread_sharpness(*found_among(*clouds(7, 20, spread=spread))[:2]) for spread in (0.1, 0.3, 0.6)]
+    assert sharpness[0] > sharpness[1] > sharpness[2]
+
+
+def test_one_mean_has_no_other_to_look_towards():
+    rows, _ = clouds(1, 5, spread=0.1)
+    nothing = torch.empty(0, dtype=torch.int64)
+    alone = Discovered(
+        Whitening(torch.eye(12)),
+        rows.mean(dim=0)[None],
+        nothing,
+        torch.zeros(5, dtype=torch.int64),
+        nothing,
+        Cut(1, 0.0, 0.0),
+    )
+    assert spread_sharpness(alone, rows) == DEFAULT_SHARPNESS
+
+
+def test_too_few_labels_to_rehearse_leave_the_spread_alone():
+    found, unlabeled, labeled, categories = found_among(*clouds(7, 20, spread=0.4), n_known=3)
+    assert rehearsed_sharpness(found, unlabeled, labeled, categories) == spread_sharpness(found, unlabeled)
+    found, unlabeled, labeled, categories = found_among(*clouds(7, 20, spread=0.4), n_known=6, n_labels=1)
+    assert rehearsed_sharpness(found, unlabeled, labeled, categories) == spread_sharpness(found, unlabeled)
+
+
+def test_rehearsals_that_fail_make_probabilities_softer():
+    asked = []
+    for spread in (0.2, 1.0):  # clouds apart, and clouds that melt into one
+        found, unlabeled, labeled, categories = found_among(*clouds(10, 20, spread=spread), n_known=6)
+        sharpness = rehearsed_sharpness(found, unlabeled, labeled, categories)
+        assert sharpness == rehearsed_sharpness(found, unlabeled, labeled, categories)
+        asked.append(sharpness**2 / spread_sharpness(found, unlabeled))  # it is the geometric mean of the two
+    assert asked[0] > 2 * asked[1]
+
+
+@pytest.mark.parametrize("share", [0.4, 0.6, 0.9])
+def test_the_sharpness_gives_that_confidence(share):
+    rows, _ = clouds(6, 20, spread=0.5)
+    means = rows[::20]
+    sharpness = _sharpness_for(share, [(rows, means)])
+    assert float(_confidence(rows, means, sharpness).mean()) == pytest.approx(share, abs=1e-3)
+
+
+def test_how_right_rows_are():
+    """Known are 7 and 9, at places 0 and 1; 5 was hidden whole, and its rows are in new groups 2, 2, 3 and in 7."""
+    found = Discovered(
+        Whitening(torch.eye(2)),
+        torch.zeros(4, 2),
+        torch.tensor([7, 9]),
+        torch.empty(0, dtype=torch.int64),
+        torch.empty(0, dtype=torch.int64),
+        Cut(4, 0.0, 0.0),
+    )
+    predicted, categories = np.array([0, 1, 2, 2, 3, 0]), np.array([7, 7, 5, 5, 5, 5])
+    # Of 7: one right and one in 9. Of 5: both rows in group 2 are right by both views; the one in group 3 is wrong by
+    # both (most others are in 2); the one taken for 7 is wrong by both.
+    assert _share_right(found, predicted, categories).tolist() == [
+        1,
+        0,
+        1 - 0.5 * (1 - 1 / 3),
+        1 - 0.5 * (1 - 1 / 3),
+        0,
+        0,
+    ]
