@@ -4,14 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
 
-.PHONY: install demo test lint bench torture clean
+.PHONY: install demo test test-all lint docs bench torture clean
 
 install: $(INSTALLED)
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "igcd needs Python 3.11 or newer")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[learn,review,dev]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[learn,review,dev,docs]'
 	touch $(INSTALLED)
 
 demo: install
@@ -20,6 +20,11 @@ demo: install
 
 test: install
 	$(BIN)/python -m pytest --cov --numprocesses auto
+
+# The site in build/site, to be opened without a server. Stops at a dead link, or at a page that has no place in the menu.
+docs: install
+	$(BIN)/python -m tools.gather_docs
+	$(BIN)/zensical build --strict --clean
 
 lint: install
 	$(BIN)/ruff check .

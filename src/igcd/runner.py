@@ -25,13 +25,13 @@ from igcd.errors import IgcdError
 from igcd.hidden import Handle, hidden_call, look_behind
 from igcd.methods.method import Assignment, Discovery, Method
 from igcd.methods.stored import read_model
-from igcd.metrics.predictions import read_predictions, write_predictions
+from igcd.metrics.predictions import join_predictions, read_predictions, stage_predictions, write_predictions
 from igcd.metrics.scorecard import scorecard
 from igcd.records import named_in_errors, write_json
 from igcd.report.run_records import DoneStage, read_raw_record
 from igcd.tensor_files import read_tensors, write_tensors
 from igcd.training import Checkpoint, EpochReport
-from igcd.types import Images, Predictions, Stage, StageTruth, Stream, Truth
+from igcd.types import Images, Predictions, Stage, Stream, Truth
 
 N_GALLERY = 12
 """Images shown of a discovered category."""
@@ -134,7 +134,8 @@ def run(
             predicted = time.perf_counter()
         except TooManyBrokenError as error:
             raise TooManyBrokenError(_by_name(stream, error.reasons), error.n_images, error.limit) from None
-        rows = stage_predictions(stage.index, assignments, truth)
+        clusters = {split: assignment.cluster.tolist() for split, assignment in assignments.items()}
+        rows = stage_predictions(stage.index, clusters, truth)
         write_predictions(rows, _stage_path(out, stage.index, "csv"))
         examples |= _write_examples(out, stage, examples)
         record = {
@@ -194,21 +195,6 @@ def check_budget(method: Method, budget: int | None) -> None:
             f"the method keeps {n_kept:,} images of the past, more than its budget of {budget} for each of "
             f"{n_clusters:,} categories; it must forget some at the end of a stage"
         )
-
-
-def stage_predictions(stage: int, assignments: dict[str, Assignment], truth: StageTruth) -> Predictions:
-    """The rows of one stage of `predictions.csv`."""
-    truth_of = {"test": truth.test, "unlabeled": truth.unlabeled}
-    splits = [split for split, assignment in assignments.items() for _ in assignment.cluster]
-    known = [truth_of[split] for split in assignments]
-    return Predictions(
-        stage=np.full(len(splits), stage, dtype=np.int64),
-        split=tuple(splits),
-        image_id=tuple(image_id for part in known for image_id in part.image_ids),
-        category=tuple(category for part in known for category in part.categories),
-        cluster=tuple(str(cluster) for part in assignments.values() for cluster in part.cluster.tolist()),
-        group=tuple(group for part in known for group in part.groups),
-    )
 
 
 class EventLog:
@@ -328,14 +314,7 @@ def _load_method(method: Method, path: Path) -> int:
 
 def _all_predictions(out: Path, n_stages: int) -> Predictions:
     parts = [read_predictions(_stage_path(out, index, "csv")) for index in range(n_stages)]
-    return Predictions(
-        stage=np.concatenate([part.stage for part in parts]),
-        split=tuple(value for part in parts for value in part.split),
-        image_id=tuple(value for part in parts for value in part.image_id),
-        category=tuple(value for part in parts for value in part.category),
-        cluster=tuple(value for part in parts for value in part.cluster),
-        group=tuple(value for part in parts for value in part.group),
-    )
+    return join_predictions(parts)
 
 
 def _stage_record(out: Path, stage: int) -> dict[str, Any]:
