@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
 
-.PHONY: install demo test test-all lint docs bench torture clean
+.PHONY: install demo test test-all test-lowest lint docs bench torture clean
 
 install: $(INSTALLED)
 
@@ -18,8 +18,18 @@ demo: install
 	rm -rf runs/demo
 	$(BIN)/igcd demo --out runs/demo
 
+# What a change needs: a few minutes. The workflow on GitHub runs `make test-all`, which adds the tests marked slow.
 test: install
+	$(BIN)/python -m pytest --cov --numprocesses auto -m "not slow"
+
+test-all: install
 	$(BIN)/python -m pytest --cov --numprocesses auto
+
+# The same tests with the lowest versions that pyproject.toml allows, in an environment of their own; needs uv.
+test-lowest:
+	uv venv --quiet --clear --python 3.11 build/lowest
+	uv pip install --quiet --python build/lowest --resolution lowest-direct --torch-backend cpu --editable '.[learn,review,dev]'
+	build/lowest/bin/python -m pytest --numprocesses auto -m "not slow"
 
 # The site in build/site, to be opened without a server. Stops at a dead link, or at a page that has no place in the menu.
 docs: install

@@ -198,7 +198,7 @@ def build_fabric(recipe: Recipe) -> Fabric:
 def method_maker(
     recipe: Recipe, encoder: Encoder, fabric: Fabric, n_novel: Sequence[int] | None = None
 ) -> Callable[[Checkpoint | None, Callable[[EpochReport], None]], Method]:
-    """A function that makes the method of a recipe, told where to keep its epochs and whom to tell about them.
+    """A function that makes the method of a recipe from a checkpoint and a progress callback.
 
     `n_novel` is the number of novel categories at each stage, for the methods that must be given it.
     """
@@ -242,7 +242,7 @@ def _optimization(config: OptimizationConfig) -> Optimization:
 
 
 def stream_of(recipe: Recipe, built: BuiltStream) -> Stream:
-    """The stream as the method of a recipe may see it: all of it, told, for the upper bound."""
+    """The stream as the method of a recipe may see it: with all labels, for the upper bound."""
     return RevealedStream(built.stream) if METHODS[recipe.method.name].sees_all_labels else built.stream
 
 

@@ -16,7 +16,7 @@ class Section(BaseModel):
 
 
 class MethodSection(Section):
-    """What every method's section can tell."""
+    """What every method's section has."""
 
     name: str
 

@@ -42,7 +42,7 @@ N_EXAMPLES = 3
 
 @dataclass(frozen=True)
 class Watch:
-    """Whom to tell how a run goes."""
+    """Progress callbacks of a run."""
 
     on_epoch: Callable[[EpochReport], object] = field(default=lambda _report: None)
     on_stage_start: Callable[[int, int], object] = field(default=lambda _stage, _n_stages: None)

@@ -68,7 +68,7 @@ class Checkpoint(Protocol):
 
 @dataclass(frozen=True)
 class EpochReport:
-    """What is told about an epoch that is done."""
+    """What is reported about a finished epoch."""
 
     epoch: int
     n_epochs: int

@@ -28,7 +28,7 @@ def count(
             help="One embedding per row, a .npy file of numbers.",
             metavar="FEATURES.npy",
             show_default=False,
-            readable=False,  # not typer's to check: what cannot be read is told in a sentence like every other fault
+            readable=False,  # we check it: a file that cannot be read is an error like all others
         ),
     ],
     labels: Annotated[
@@ -206,7 +206,7 @@ def _labels_from_csv(path: Path) -> list[str]:
 
 def _read_text(path: Path) -> str:
     if not path.is_file():
-        raise IgcdError(f"expected a file of labels, got {path}, which is none; check the path")
+        raise IgcdError(f"expected a file of labels, {path} is not a file; check the path")
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
@@ -217,7 +217,7 @@ def _read_npy(path: Path, what: str) -> "npt.NDArray[np.generic]":
     from igcd.array_files import DamagedArrayError, read_npy
 
     if not path.is_file():
-        raise IgcdError(f"expected a .npy file of {what}, got {path}, which is no file; check the path")
+        raise IgcdError(f"expected a .npy file of {what}, {path} is not a file; check the path")
     try:
         return read_npy(path)
     except DamagedArrayError as error:

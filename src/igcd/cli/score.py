@@ -19,7 +19,7 @@ def score(
             "-p",
             help="CSV with the columns stage, split, image_id, category, cluster, group.",
             metavar="FILE",
-            readable=False,  # not typer's to check: what cannot be read is told in a sentence like every other fault
+            readable=False,  # we check it: a file that cannot be read is an error like all others
         ),
     ],
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,

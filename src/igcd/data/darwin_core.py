@@ -34,7 +34,7 @@ class _Layout:
     delimiter: str = "\t"
     quote: str = ""
     n_header_lines: int = 1
-    terms: Mapping[str, int] | None = None  # term -> column; None: the first line tells
+    terms: Mapping[str, int] | None = None  # term -> column; None: in the first line
     defaults: Mapping[str, str] | None = None
 
 

@@ -174,7 +174,7 @@ def _undefined(rows: CodedPredictions) -> Variant:
 
 
 def _details(coded: CodedPredictions, rows: CodedPredictions) -> tuple[StageDetail, ...]:
-    """Details of the stages of one split; what is new is told by the rows of both splits."""
+    """Details of the stages of one split; the rows of both splits define what is new."""
     predicted = coded.cluster != UNLABELED
     category_first = first_stages(coded.stage, coded.category)
     cluster_first = first_stages(coded.stage[predicted], coded.cluster[predicted])
