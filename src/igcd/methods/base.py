@@ -84,7 +84,7 @@ class BaseMethod(ABC):
         optimization: Optimization | None = None,
         before_epoch: Callable[[int], None] = lambda _epoch: None,
     ) -> None:
-        """The one training loop, as long as the stage asks for unless told otherwise."""
+        """The one training loop, by default as long as the stage asks for."""
         train(
             model,
             loss,

@@ -41,7 +41,7 @@ class DensityGaussian(BaseMethod):
         *,
         first_stage: Optimization,
         later_stages: Optimization,  # nothing is trained later; every method is made alike
-        count_novel: CountNovel,  # noqa: ARG002 - the core tells the number
+        count_novel: CountNovel,  # noqa: ARG002 - the core estimates the number
         features: Features = "frozen",
         n_components: int = 256,
         frozen_weight: float = 0.5,
@@ -64,7 +64,7 @@ class DensityGaussian(BaseMethod):
             features, self._encoder, tail, n_components=n_components, frozen_weight=frozen_weight, reduce_tuned=True
         )
         self._height: float | None = None  # at which categories end
-        self._n_telling = 0  # categories that have told it
+        self._n_telling = 0  # categories it was estimated from
         self._clusters = torch.empty(0, dtype=torch.int64)  # (c,) whose statistics they are
         self._statistics = no_statistics(0)
         self._last_labeled = ""  # a digest of the labeled images learned last
@@ -78,7 +78,7 @@ class DensityGaussian(BaseMethod):
         clusters = self._book.of(stage.labels)[torch.from_numpy(labeled.usable_idx)]
         if not self._space.is_fitted:
             if len(clusters) < 2:
-                raise IgcdError("the feature space is told by labeled images; the first stage must have some")
+                raise IgcdError("the feature space is estimated from labeled images; the first stage must have some")
             if self._space.features != "frozen":
                 self._fine_tune(stage)
             self._space.fit(labeled)

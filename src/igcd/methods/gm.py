@@ -1,7 +1,7 @@
 """Grow and Merge: a static branch keeps what is known, a dynamic one learns what is new, and both are merged.
 
 Its authors published no code: the losses are those they describe, the constants are ours (docs/methods/gm.md). Read top
-to bottom: `learn` is a stage, `_split` tells known from novel, `_grow_loss` trains the dynamic branch, `_merge` joins
+to bottom: `learn` is a stage, `_split` parts known from novel, `_grow_loss` trains the dynamic branch, `_merge` joins
 both, `_merge_loss` trains one head for all. Both phases are one training, the last third of its epochs the merging.
 """
 
@@ -87,7 +87,7 @@ class GrowAndMerge(ParametricMethod):
         self._n_ranked = n_ranked
         self._distillation_weight, self._momentum = distillation_weight, momentum
         self._model = GrowingModel(self._model.tail, self._model.projector, self._model.head)
-        self._space = FeatureSpace(  # where known and novel images are told apart
+        self._space = FeatureSpace(  # where known and novel images are separated
             features, self._encoder, self._model.tail, n_components=n_components, frozen_weight=frozen_weight
         )
         self._exemplars = ImageBuffer(n_per_cluster=n_replay, size=self._encoder.transform.canvas)

@@ -27,7 +27,7 @@ class CountNovel(Protocol):
 
 @dataclass(frozen=True)
 class GivenCounts:
-    """The true number, as most published results assume. A method that is given it is told so in its records."""
+    """The true number, as most published results assume. The records of a method say that it was given the number."""
 
     per_stage: tuple[int, ...]
 

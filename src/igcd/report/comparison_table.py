@@ -72,7 +72,7 @@ class Row:
 
     @property
     def is_upper_bound(self) -> bool:
-        """Whether it was told what the others have to find."""
+        """Whether it was given what the others have to find."""
         return self.method == UPPER_BOUND
 
     @property

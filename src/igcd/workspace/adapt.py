@@ -72,7 +72,7 @@ def adapt_tail(
         unlabeled=PhotoFiles(files[photo] for photo in evidence.photo_ids[~is_labeled & has_file].tolist()),
         category_names=tuple(str(category) for category in category_ids),
     )
-    # The epochs of other photos or labels are no beginning of this training.
+    # Epochs of other photos or labels cannot be continued: the file name says what they were trained on.
     lesson = digest(evidence.photo_ids.tobytes() + evidence.labels.tobytes() + str(former).encode())
     checkpoint = EpochCheckpoint(catalog.folder / "model" / f"epoch-{lesson}.safetensors")
     checkpoint.stage = index

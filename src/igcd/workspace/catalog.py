@@ -40,7 +40,7 @@ def damaged(folder: Path, fault: str) -> DamagedError:
 
 
 def time_of(path: Path) -> str:
-    """When a file was written, in UTC, as far as its file system tells a year that there is."""
+    """When a file was written, in UTC; unknown where its file system gives an impossible year."""
     try:
         return datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(timespec="seconds")
     except (OverflowError, ValueError):

@@ -202,7 +202,7 @@ def _nearest(model: CategoryDiscoverer, known: Iterable[int]) -> dict[int, list[
 
 
 def _map(evidence: Evidence, features: Features, stage: int, catalog: Catalog) -> list[tuple[int, int, float, float]]:
-    """Rows of the table of places; near-duplicates stand where their spokesman stands."""
+    """Rows of the table of places; near-duplicates take their representative's position."""
     places = lay_out(features)
     rows = []
     for photo, (x, y) in zip(evidence.photo_ids.tolist(), places.tolist(), strict=True):

@@ -19,7 +19,7 @@ from igcd.workspace.photo_files import PhotoFile, PhotoFiles, changed_at
 
 @dataclass(frozen=True)
 class Prediction:
-    """What one image is held to be; with an error where it could not be read."""
+    """The category one image is assigned to; with an error where it could not be read."""
 
     image: str
     category_id: int | None = None  # None: unsure
