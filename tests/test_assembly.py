@@ -2,7 +2,9 @@ import inspect
 import json
 import tarfile
 
+import numpy as np
 import pytest
+from scipy.optimize import linear_sum_assignment
 
 from igcd.assembly import build_fabric, build_stream
 from igcd.cli.run import run_recipe
@@ -10,6 +12,7 @@ from igcd.config import StreamConfig, read_recipe
 from igcd.data.fieldguide.guide import FieldGuide, write
 from igcd.errors import IgcdError
 from igcd.method_registry import METHODS
+from igcd.metrics.predictions import read_predictions
 from igcd.streams.inat_igcd import PlaceAndYearSpec
 
 
@@ -99,5 +102,19 @@ def test_every_method_runs_within_its_budget_and_is_recorded(method, tmp_path):
     run_recipe(str(recipe), [f"method.name={method}"], tmp_path / "out", resume=False, as_json=True)
     results = json.loads((tmp_path / "out" / "results.json").read_text())
     assert results["method"] == method and len(results["stages"]) == 3
-    assert 0 <= results["M_d"] <= 100
     assert "NaN" not in (tmp_path / "out" / "results.json").read_text()
+    predictions = read_predictions(tmp_path / "out" / "predictions.csv")
+    columns = (predictions.stage, predictions.split, predictions.category, predictions.cluster)
+    last = [row for row in zip(*columns, strict=True) if row[:2] == (2, "test")]
+    assert len(last) == 8 * 3  # every test image of every category so far has a row, for each method
+    assert results["M_d"] == pytest.approx(100 * best_matching([row[2:] for row in last]) / len(last))
+    assert {cluster for *_, cluster in last} - {"-1"}, f"{method} predicts nothing"
+    n_clusters = 8 + sum(stage["found"] for stage in results["stages"])
+    assert results["stages"][-1]["kept"]["images"] <= METHODS[method].section().budget * n_clusters
+
+
+def best_matching(pairs):
+    """How many pairs of category and cluster agree under the best one-to-one matching: the slow twin of M_d."""
+    categories, clusters = (sorted(set(side)) for side in zip(*pairs, strict=True))
+    counts = np.array([[pairs.count((category, cluster)) for cluster in clusters] for category in categories])
+    return counts[linear_sum_assignment(-counts)].sum()
