@@ -100,8 +100,12 @@ def _walk_like(changed: ast.AST, skipped: set[int], original: ast.AST) -> Iterat
 
 
 def _not_code(node: ast.AST) -> Iterator[ast.AST]:
-    """Parts that are no code to test: annotations, texts of errors, overloads for type checkers, sizes of chunks."""
+    """Parts whose change no test can notice: annotations, errors, sizes of chunks, arrays that become longer."""
     parts: list[ast.AST | None] = []
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and "max(" in ast.unparse(node.left):
+        parts.append(node.right if isinstance(node.right, ast.Constant) else None)  # x.max() + 1, a length
+    if isinstance(node, ast.keyword) and node.arg == "initial":
+        parts.append(node.value)
     if isinstance(node, ast.arg | ast.AnnAssign):
         parts.append(node.annotation)
     if isinstance(node, ast.FunctionDef):
