@@ -41,7 +41,7 @@ class RevealedStream:
 def _reveal(
     stage: Stage, truth: StageTruth, seen: list[Images], told: list[Truth], names: list[str]
 ) -> tuple[Stage, StageTruth]:
-    """The stage with all images so far and their labels. Adds its own to what has been seen, told and named."""
+    """The stage with all images so far and their labels. Adds its own images, truths and names to those lists."""
     for part, known in ((stage.labeled, truth.labeled), (stage.unlabeled, truth.unlabeled)):
         images, truth_of_images = _not_yet(part, known, {image_id for images in seen for image_id in images.ids})
         seen.append(images)
