@@ -73,8 +73,8 @@ def adapt_tail(
         category_names=tuple(str(category) for category in category_ids),
     )
     # Epochs of other photos or labels cannot be continued: the file name says what they were trained on.
-    lesson = digest(evidence.photo_ids.tobytes() + evidence.labels.tobytes() + str(former).encode())
-    checkpoint = EpochCheckpoint(catalog.folder / "model" / f"epoch-{lesson}.safetensors")
+    data_key = digest(evidence.photo_ids.tobytes() + evidence.labels.tobytes() + str(former).encode())
+    checkpoint = EpochCheckpoint(catalog.folder / "model" / f"epoch-{data_key}.safetensors")
     checkpoint.stage = index
     fabric = Fabric(accelerator="cpu" if encoder.backbone.device.type == "cpu" else "gpu", devices=1)
     method = SnnDensity(
@@ -88,7 +88,7 @@ def adapt_tail(
     method.load_state_dict({**tensors, **_weights(former_tensors)}, text)
     method.learn(data)
     tensors, _ = method.state_dict()
-    path = catalog.folder / "model" / f"adapted-{stage}-{lesson}.safetensors"
+    path = catalog.folder / "model" / f"adapted-{stage}-{data_key}.safetensors"
     write_tensors(path, _weights(tensors), {N_STAGES: str(index + 1)})
     checkpoint.clear()
     return path
