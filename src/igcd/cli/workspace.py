@@ -137,9 +137,11 @@ def discover(
                 )
         else:
             encoder = encoder_of(catalog)
-        seeing = AdaptedEncoder(encoder, open_tail(encoder, adapted)) if adapted else current_encoder(catalog, encoder)
+        photo_encoder = (
+            AdaptedEncoder(encoder, open_tail(encoder, adapted)) if adapted else current_encoder(catalog, encoder)
+        )
         with _progress("looking at photos") as embedding, _doing() as working:
-            report = look(catalog, seeing, adapted=adapted, embedding=embedding, working=working)
+            report = look(catalog, photo_encoder, adapted=adapted, embedding=embedding, working=working)
     if as_json:
         print(json.dumps({"sentence": report.sentence(), **asdict(report)}, indent=2, ensure_ascii=False))
         return
