@@ -64,7 +64,7 @@ class DensityGaussian(BaseMethod):
             features, self._encoder, tail, n_components=n_components, frozen_weight=frozen_weight, reduce_tuned=True
         )
         self._height: float | None = None  # at which categories end
-        self._n_telling = 0  # categories it was estimated from
+        self._n_height_categories = 0  # categories it was estimated from
         self._clusters = torch.empty(0, dtype=torch.int64)  # (c,) whose statistics they are
         self._statistics = no_statistics(0)
         self._last_labeled = ""  # a digest of the labeled images learned last
@@ -126,8 +126,8 @@ class DensityGaussian(BaseMethod):
     def _calibrate(self, x: Tensor, clusters: Tensor) -> None:
         """How fine categories are, from the stage with most labeled categories so far. (n, d), (n,)."""
         n_categories = len(distinct(clusters)[0])
-        if n_categories >= self._n_telling:
-            self._height, self._n_telling = height_by_hiding(x, clusters), n_categories
+        if n_categories >= self._n_height_categories:
+            self._height, self._n_height_categories = height_by_hiding(x, clusters), n_categories
 
     # Novel categories ----------------------------------------------------------------------------------------------
 
@@ -185,7 +185,10 @@ class DensityGaussian(BaseMethod):
             "model": (self._model.state_dict(), {}),
             "projection": (self._space.state_dict(), {}),
             "statistics": (vars(self._statistics) | {"clusters": self._clusters}, {}),
-            "method": ({}, {"height": json.dumps([self._height, self._n_telling]), "last_labeled": self._last_labeled}),
+            "method": (
+                {},
+                {"height": json.dumps([self._height, self._n_height_categories]), "last_labeled": self._last_labeled},
+            ),
         }
 
     def load_state_dict(self, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
@@ -196,5 +199,5 @@ class DensityGaussian(BaseMethod):
         statistics = part_of(tensors, "statistics")
         self._clusters = statistics.pop("clusters")
         self._statistics = ScatterStatistics(**statistics)
-        self._height, self._n_telling = json.loads(metadata["method.height"])
+        self._height, self._n_height_categories = json.loads(metadata["method.height"])
         self._last_labeled = metadata["method.last_labeled"]
