@@ -12,7 +12,7 @@ RecipeName = Annotated[str, typer.Argument(help="A name of `igcd ls recipes`, or
 Overrides = Annotated[
     list[str] | None, typer.Argument(help="key=value for every run, like training.first_stage.epochs=3.")
 ]
-Seeds = Annotated[str, typer.Option(help="Each row is run with every one of these: 0,1,2 or 0-2.")]
+Seeds = Annotated[str, typer.Option(help="Random seeds, each row is run with all: 0,1,2 or 0-2.")]
 Out = Annotated[Path, typer.Option(help="Folder of the comparison.", show_default=False)]
 Jobs = Annotated[int, typer.Option(help="Runs at a time; the cores are shared among them.")]
 Record = Annotated[
@@ -134,7 +134,7 @@ def _compare(
                 typer.echo(f"{n_recorded} runs in {record}", err=True)
     if failures:
         raise IgcdError(
-            f"{len(failures)} of {len(cells)} runs failed, their sentences are above; the others are in the table. "
+            f"{len(failures)} of {len(cells)} runs failed, their errors are above; the others are in the table. "
             "Repeat the command to try them again"
         )
 

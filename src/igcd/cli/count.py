@@ -49,9 +49,7 @@ def count(
         int | None, typer.Option(help="Upper limit for kmeans and silhouette.", show_default=False)
     ] = None,
     starts: Annotated[int, typer.Option(help="Starts of each k-means, of which the best is kept.")] = 1,
-    seed: Annotated[
-        int, typer.Option(help="Of what is drawn at random by kmeans and silhouette.", min=0, max=MAX_SEED)
-    ] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed of kmeans and silhouette.", min=0, max=MAX_SEED)] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Count the categories in embeddings: those that have labels, and the novel ones among the rest."""

@@ -380,7 +380,7 @@ def parse_stages(text: str) -> tuple[StageRule, ...]:
             reason = error.errors()[0]["msg"].removeprefix("Value error, ")
             raise IgcdError(f"stage {part!r}: {reason}; correct it") from None
         except UnicodeEncodeError:
-            raise IgcdError(f"stage {part!r}: it has bytes that are not UTF-8; type it anew") from None
+            raise IgcdError(f"stage {part!r}: it has bytes that are not UTF-8; type it again") from None
     if len(rules) < 2:
         raise IgcdError(f"a stream needs at least two stages, got {len(rules)}; separate stages by semicolons")
     return tuple(rules)
