@@ -93,6 +93,7 @@ def test_golden_scores(recipe, tmp_path, capsys):
     }
 
 
+@pytest.mark.slow  # tests/torture kills runs as well, for a shorter time
 def test_a_killed_run_ends_with_the_same_predictions(recipe, tmp_path):
     assert start(recipe, tmp_path / "whole").wait() == 0
     rng = random.Random(0)
@@ -132,6 +133,7 @@ def test_two_processes_learn_together_and_one_writes(recipe, tmp_path, capsys):
     assert "continue it with --resume" in said and "Traceback" not in said
 
 
+@pytest.mark.slow
 @needs_two_cores
 @pytest.mark.parametrize("method", ["frost", "gm"])
 def test_two_processes_learn_what_a_loss_leaves_out_in_part(recipe, tmp_path, method):
