@@ -30,10 +30,9 @@ from types import ModuleType
 ROOT = Path(__file__).parents[1]
 ALSO = {
     "functional/grouping": ["functional/test_selection.py", "functional/test_kmeans.py"],
-    "memory/category_ledger": ["test_discoverer.py"],
 }
 """Tests of files that have none of their name, below tests/."""
-SIZES = ("_AT_A_TIME", "CHUNK", "BYTES", "SAMPLE")
+SIZES = ("_AT_A_TIME", "CHUNK", "BYTES", "SAMPLE", "MAX_DENSE")
 """Names of constants that change how much is done at once, not what comes out."""
 SWAPS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE,

@@ -64,7 +64,7 @@ def test_clusters_alike_at_first_and_different_later():
 
 
 def test_a_tie_is_broken_by_stage_and_category_together():
-    """Clusters a and b are tied for category 0 at stage 1. One was met before in category 1, the other comes again in 0.
+    """Clusters a and b tie for category 0 at stage 1. One was met before in category 1, the other comes again in 0.
 
     With three stages and two categories a number for each pair must not be the same for two pairs.
     """
