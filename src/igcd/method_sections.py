@@ -82,7 +82,7 @@ class SimGcdSection(MethodSection):
     tau_c: float = Field(default=0.07, gt=0)
     target_tau_start: float = Field(default=0.07, gt=0)
     target_tau_end: float = Field(default=0.04, gt=0)
-    n_warmup_epochs: int = Field(default=30, ge=0)
+    warmup_share: float = Field(default=0.15, ge=0, le=1)
 
 
 class SimGcdIcarlSection(SimGcdSection):

@@ -178,8 +178,8 @@ def slow_classifier_loss(views, *, weight, epsilon, tau, target_tau):
 def test_the_loss_is_the_sum_of_its_parts(make_method, targets):
     """Against plain loops; what is left when the classifier's part is taken away is the contrastive part."""
     views = some_views(targets)
-    method = make_method(SimGcd, epsilon=4.0, n_warmup_epochs=30)
-    value = method._loss(views, NO_BATCH, epoch=15)
+    method = make_method(SimGcd, epsilon=4.0, warmup_share=0.15)
+    value = method._loss(views, NO_BATCH, epoch=15, n_epochs=200)
     contrastive = 0.35 * supervised_contrastive(*views.z_labeled, views.targets, tau=0.07)
     contrastive += 0.65 * self_supervised_contrastive(*views.z, tau=1.0)
     expected = slow_classifier_loss(views, weight=0.35, epsilon=4.0, tau=0.1, target_tau=0.055)
@@ -194,7 +194,7 @@ def test_the_entropy_term_keeps_a_new_prototype_alive(make_method):
     def pull(epsilon):
         leaf = cosines.clone().requires_grad_()
         views = TwoViews((z, z), (z, z), (leaf, cosines), torch.empty(0, dtype=torch.int64))
-        make_method(SimGcd, epsilon=epsilon)._loss(views, NO_BATCH, epoch=0).backward()
+        make_method(SimGcd, epsilon=epsilon)._loss(views, NO_BATCH, epoch=0, n_epochs=1).backward()
         return -leaf.grad[:, 2].sum().item()
 
     assert pull(0.0) < 0 < pull(4.0)

@@ -16,7 +16,7 @@ from igcd.methods.kept_statistics import StatisticsMethod
 from igcd.methods.method import Context
 from igcd.methods.novel_count import CountNovel
 from igcd.methods.predecessor import Predecessor
-from igcd.methods.two_views import TwoViews, supervised_loss
+from igcd.methods.two_views import TwoViews, self_training_loss, supervised_loss
 from igcd.training import Batch, Optimization
 from igcd.types import Stage
 
@@ -59,13 +59,28 @@ class Happy(StatisticsMethod):
         """Opens prototypes at the k-means centers least like the old ones, trains, and keeps statistics."""
         labeled, unlabeled = self._open_labeled(stage), self._encoder.training_views(stage.unlabeled)
         novel = self._open_novel(stage, labeled, unlabeled)
-        n_old = int(self._model.head.is_open.sum()) - len(novel)  # columns of open clusters, the novel ones behind
-        with Predecessor(self._model.tail) as before:
-            self._train(stage, partial(self._loss, before, n_old), labeled, unlabeled)
+        if len(self._statistics) == 0 and not novel:
+            self._train(stage, self._first_loss, labeled, unlabeled)
+        else:
+            n_old = int(self._model.head.is_open.sum()) - len(novel)  # columns of open clusters, the novel ones behind
+            with Predecessor(self._model.tail) as before:
+                self._train(stage, partial(self._loss, before, n_old), labeled, unlabeled)
         self._remember(labeled, unlabeled, novel)
         self._record_opened(stage, unlabeled, novel)
 
     # The objective -------------------------------------------------------------------------------------------------
+
+    def _first_loss(self, views: TwoViews, _batch: Batch, _epoch: int) -> Tensor:
+        """Before there is anything to discover: all of SimGCD, on labeled images alone."""
+        return self_training_loss(
+            views,
+            labeled_weight=self._labeled_weight,
+            epsilon=self._entropy_weight,
+            tau=self._tau,
+            target_tau=self._target_tau,
+            tau_u=self._tau_u,
+            tau_c=self._tau_c,
+        )
 
     def _loss(self, before: Predecessor, n_old: int, views: TwoViews, batch: Batch, _epoch: int) -> Tensor:
         """Supervised part, self-training with grouped entropy, and once there is a past, replay and distillation.

@@ -37,7 +37,7 @@ class SimGcdIcarl(SimGcd):
         """A stage of SimGCD with the memory among the labeled images; then the memory takes in this stage's images."""
         labeled, unlabeled = self._open_labeled(stage), self._encoder.training_views(stage.unlabeled)
         novel = self._open_novel(stage, labeled, unlabeled)
-        self._train(stage, self._loss, labeled, unlabeled)
+        self._train(stage, self._loss_of(stage), labeled, unlabeled)
         self._keep(stage, labeled, unlabeled)
         self._mean_clusters, rows = distinct(self._memory.clusters)
         h = self._h(self._encoder.plain_views(self._memory.images()))

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 
 from igcd.encoders.trunk_cache import TrunkViews
 from igcd.functional import losses
+from igcd.functional.self_distillation import mean_entropy_gap, mutual_distillation
 from igcd.training import Batch
 
 
@@ -101,3 +102,27 @@ def supervised_loss(views: TwoViews, *, labeled_weight: float, tau: float, tau_u
     """
     l_rep = contrastive_loss(views, labeled_weight=labeled_weight, tau_u=tau_u, tau_c=tau_c)
     return l_rep + labeled_weight * cross_entropy_of_labels(views, tau=tau)
+
+
+def self_training_loss(
+    views: TwoViews,
+    *,
+    labeled_weight: float,
+    epsilon: float,
+    tau: float,
+    target_tau: float,
+    tau_u: float,
+    tau_c: float,
+) -> Tensor:
+    """SimGCD's whole objective, L_rep + L_cls. -> ().
+
+    λ of each is supervised; 1 − λ is not, and takes in the labeled images, too: the views teach each other, and the
+    mean prediction is kept even, with the weight ε.
+    """
+    l_rep = contrastive_loss(views, labeled_weight=labeled_weight, tau_u=tau_u, tau_c=tau_c)
+    distillation = mutual_distillation(*views.cosines, tau=tau, target_tau=target_tau)
+    evenness = mean_entropy_gap((torch.cat(views.cosines) / tau).log_softmax(dim=1))
+    l_cls = losses.classifier_loss(
+        cross_entropy_of_labels(views, tau=tau), distillation + epsilon * evenness, labeled_weight=labeled_weight
+    )
+    return losses.total_loss(l_rep, l_cls)
