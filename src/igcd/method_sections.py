@@ -83,6 +83,7 @@ class SimGcdSection(MethodSection):
     target_tau_start: float = Field(default=0.07, gt=0)
     target_tau_end: float = Field(default=0.04, gt=0)
     warmup_share: float = Field(default=0.15, ge=0, le=1)
+    novel_start: Literal["split", "all"] = "split"
 
 
 class SimGcdIcarlSection(SimGcdSection):
@@ -120,6 +121,7 @@ class FrostSection(MethodSection):
     pseudo_label_weight: float = Field(default=0.01, ge=0)
     distillation_weight: float = Field(default=10.0, ge=0)
     later_learning_rate: float = Field(default=0.01, gt=0)
+    novel_start: Literal["split", "all"] = "split"
 
 
 class GmSection(MethodSection):
@@ -171,6 +173,7 @@ class OrcaSection(MethodSection):
     max_margin: float = Field(default=0.5, ge=0, le=1)
     entropy_weight: float = Field(default=1.0, ge=0)
     weight_decay: float = Field(default=5e-4, ge=0)
+    novel_start: Literal["split", "all"] = "split"
 
 
 class HappySection(MethodSection):
@@ -187,6 +190,7 @@ class HappySection(MethodSection):
     distillation_weight: float = Field(default=1.0, ge=0)
     hardness_tau: float = Field(default=0.1, gt=0)
     later_learning_rate: float = Field(default=0.01, gt=0)
+    novel_start: Literal["split", "all"] = "split"
 
 
 class DensityGaussianSection(MethodSection):

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from igcd.functional.distillation import feature_distillation
 from igcd.functional.losses import labeled_loss
+from igcd.functional.novel_start import NovelStart
 from igcd.functional.prototypes import draw_features, mean_variance
 from igcd.functional.rank_statistics import pair_cross_entropy, ramp_up, same_top_dimensions, view_consistency
 from igcd.methods.cosine_head import CosineHead, HeadedModel
@@ -54,6 +55,7 @@ class Frost(StatisticsMethod):
         pseudo_label_weight: float = 0.01,
         distillation_weight: float = 10.0,
         later_learning_rate: float = 0.01,
+        novel_start: NovelStart = "split",
     ) -> None:
         super().__init__(
             context,
@@ -62,6 +64,7 @@ class Frost(StatisticsMethod):
             later_stages=replace(later_stages, learning_rate=later_learning_rate),
             count_novel=count_novel,
             tau=tau,
+            novel_start=novel_start,
         )
         self._labeled_weight, self._tau_u, self._tau_c = labeled_weight, tau_u, tau_c
         self._n_ranked, self._n_drawn = n_ranked, n_drawn

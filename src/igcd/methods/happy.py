@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from igcd.functional.distillation import feature_distillation
+from igcd.functional.novel_start import NovelStart
 from igcd.functional.prototypes import draw_categories, draw_features, grouped_entropy, hardness, radius
 from igcd.functional.self_distillation import mutual_distillation
 from igcd.methods.kept_statistics import StatisticsMethod
@@ -41,6 +42,7 @@ class Happy(StatisticsMethod):
         distillation_weight: float = 1.0,
         hardness_tau: float = 0.1,
         later_learning_rate: float = 0.01,
+        novel_start: NovelStart = "split",
     ) -> None:
         super().__init__(
             context,
@@ -48,6 +50,7 @@ class Happy(StatisticsMethod):
             later_stages=replace(later_stages, learning_rate=later_learning_rate),
             count_novel=count_novel,
             tau=tau,
+            novel_start=novel_start,
         )
         self._labeled_weight, self._target_tau, self._tau_u, self._tau_c = labeled_weight, target_tau, tau_u, tau_c
         self._entropy_weight, self._replay_weight = entropy_weight, replay_weight

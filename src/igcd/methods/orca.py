@@ -5,6 +5,7 @@ from dataclasses import replace
 from torch import Tensor
 
 from igcd.encoders.trunk_cache import TrunkViews
+from igcd.functional.novel_start import NovelStart
 from igcd.functional.orca_margin import adaptive_margin, margin_cross_entropy, pair_attraction, pair_partners
 from igcd.functional.self_distillation import mean_entropy_gap
 from igcd.methods.method import Context
@@ -29,6 +30,7 @@ class Orca(ParametricMethod):
         max_margin: float = 0.5,
         entropy_weight: float = 1.0,
         weight_decay: float = 5e-4,
+        novel_start: NovelStart = "split",
     ) -> None:
         super().__init__(
             context,
@@ -36,6 +38,7 @@ class Orca(ParametricMethod):
             later_stages=replace(later_stages, weight_decay=weight_decay, schedule="steps"),
             count_novel=count_novel,
             tau=1 / scale,
+            novel_start=novel_start,
         )
         self._scale, self._max_margin, self._entropy_weight = scale, max_margin, entropy_weight
         self._model.projector.requires_grad_(False)  # there is no contrastive loss to train it

@@ -13,8 +13,7 @@ from igcd.encoders.encoder import encode
 from igcd.encoders.trunk_cache import TrunkViews
 from igcd.errors import IgcdError
 from igcd.functional.herding import category_means
-from igcd.functional.kmeans import kmeans
-from igcd.functional.prototypes import least_similar
+from igcd.functional.novel_start import NovelStart, novel_centers
 from igcd.methods.base import BaseMethod
 from igcd.methods.cosine_head import CosineHead, HeadedModel, random_prototypes
 from igcd.methods.method import Context, Kept
@@ -44,9 +43,10 @@ class ParametricMethod(BaseMethod):
         later_stages: Optimization,
         count_novel: CountNovel,
         tau: float,
+        novel_start: NovelStart = "split",
     ) -> None:
         super().__init__(context, first_stage=first_stage, later_stages=later_stages)
-        self._count_novel, self._tau = count_novel, tau
+        self._count_novel, self._tau, self._novel_start = count_novel, tau, novel_start
         self._model = self._new_model()
 
     def _new_model(self) -> HeadedModel:
@@ -89,10 +89,8 @@ class ParametricMethod(BaseMethod):
         n_novel = min(n_novel, len(h))
         if n_novel == 0:
             return []
-        # At those k-means centers of the unlabeled images that are least like the clusters there are.
-        n_centers = min(int(head.is_open.sum()) + n_novel, len(h))
-        centers = kmeans(h, n_clusters=n_centers, generator=self._generator(stage, "novel")).centers
-        head.grow(centers[least_similar(centers, self._prototypes[head.is_open], n_novel)])
+        known, generator = self._prototypes[head.is_open], self._generator(stage, "novel")
+        head.grow(novel_centers(h, known, n_novel, start=self._novel_start, generator=generator))
         return self._book.open(n_novel)
 
     def _forget(self, clusters: Iterable[int]) -> None:

@@ -8,6 +8,7 @@ from functools import partial
 from torch import Tensor
 
 from igcd.functional import losses
+from igcd.functional.novel_start import NovelStart
 from igcd.methods.method import Context
 from igcd.methods.novel_count import CountNovel
 from igcd.methods.parametric import Loss, ParametricMethod
@@ -34,6 +35,7 @@ class SimGcd(ParametricMethod):
         target_tau_start: float = 0.07,
         target_tau_end: float = 0.04,
         warmup_share: float = losses.WARMUP_SHARE,
+        novel_start: NovelStart = "split",
     ) -> None:
         super().__init__(
             context,
@@ -41,6 +43,7 @@ class SimGcd(ParametricMethod):
             later_stages=later_stages,
             count_novel=count_novel,
             tau=tau,
+            novel_start=novel_start,
         )
         self._labeled_weight, self._epsilon = labeled_weight, epsilon
         self._tau_u, self._tau_c = tau_u, tau_c
