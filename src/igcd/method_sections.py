@@ -116,8 +116,10 @@ class FrostSection(MethodSection):
     tau: float = Field(default=0.1, gt=0)
     tau_u: float = Field(default=1.0, gt=0)
     tau_c: float = Field(default=0.07, gt=0)
-    n_ranked: int = Field(default=5, ge=1)
+    ranked: Literal["known", "feature"] = "known"
+    n_ranked: int = Field(default=2, ge=1)
     n_drawn: int = Field(default=2, ge=1, le=10_000)
+    consistency_weight: float = Field(default=25.0, ge=0)
     pseudo_label_weight: float = Field(default=0.01, ge=0)
     distillation_weight: float = Field(default=10.0, ge=0)
     later_learning_rate: float = Field(default=0.01, gt=0)
@@ -133,7 +135,8 @@ class GmSection(MethodSection):
     tau_u: float = Field(default=1.0, gt=0)
     tau_c: float = Field(default=0.07, gt=0)
     n_replay: int = Field(default=8, ge=1)
-    n_ranked: int = Field(default=5, ge=1)
+    ranked: Literal["known", "feature"] = "known"
+    n_ranked: int = Field(default=2, ge=1)
     distillation_weight: float = Field(default=1.0, ge=0)
     momentum: float = Field(default=0.9, ge=0, lt=1)
     features: Literal["tuned", "frozen", "dual"] = "tuned"
