@@ -177,6 +177,12 @@ class OrcaSection(MethodSection):
     entropy_weight: float = Field(default=1.0, ge=0)
     weight_decay: float = Field(default=5e-4, ge=0)
     novel_start: Literal["split", "all"] = "split"
+    n_replay: int = Field(default=8, ge=1)
+
+    @property
+    def budget(self) -> int:
+        """Images in the memory per category."""
+        return self.n_replay
 
 
 class HappySection(MethodSection):

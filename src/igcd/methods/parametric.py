@@ -21,7 +21,7 @@ from igcd.methods.novel_count import CountNovel
 from igcd.methods.projector import Projector
 from igcd.methods.stage_views import LabeledViews, labeled_and_replayed
 from igcd.methods.states import State, part_of
-from igcd.methods.two_views import TwoViews, two_views
+from igcd.methods.two_views import Partners, TwoViews, two_views
 from igcd.training import Batch, Optimization, numbered_generator
 from igcd.types import Stage
 
@@ -111,6 +111,7 @@ class ParametricMethod(BaseMethod):
         *,
         optimization: Optimization | None = None,
         before_epoch: Callable[[int], None] = lambda _epoch: None,
+        partners: Callable[[Batch], Partners | None] = lambda _batch: None,
     ) -> None:
         """Trains tail, projector and head with a loss of both views of each batch."""
         is_open = self._model.head.is_open
@@ -120,7 +121,9 @@ class ParametricMethod(BaseMethod):
         self._run_training(
             self._model,
             lambda model, batch, epoch: loss(
-                two_views(model, batch, labeled.views, targets, unlabeled, is_open), batch, epoch
+                two_views(model, batch, labeled.views, targets, unlabeled, is_open, partners=partners(batch)),
+                batch,
+                epoch,
             ),
             stage=stage.index,
             n_labeled=len(labeled.clusters),

@@ -9,11 +9,18 @@ from igcd.encoders.trunk_cache import TrunkViews
 from igcd.functional import losses
 from igcd.functional.self_distillation import mean_entropy_gap, mutual_distillation
 from igcd.training import Batch
+from igcd.types import IntArray
+
+Partners = tuple[IntArray, IntArray]
+"""Rows of the labeled and of the unlabeled set, one for each image of a batch."""
 
 
 @dataclass(frozen=True)
 class TwoViews:
-    """Both views of a batch after one forward pass: b images, the labeled ones first, the same in both views."""
+    """Both views of a batch after one forward pass: b images, the labeled ones first, the same in both views.
+
+    With partners, the second view of an image is that of another one.
+    """
 
     h: tuple[Tensor, Tensor]  # (b, d), rows of length 1
     z: tuple[Tensor, Tensor]  # (b, 256), rows of length 1
@@ -50,17 +57,22 @@ def two_views(
     is_open: Tensor | None = None,
     *,
     labeled_apart: bool = False,
+    partners: Partners | None = None,
 ) -> TwoViews:
     """Two views of every image of a batch through the model, which gives h and z and, with a head, cosines.
+
+    With `partners` the second view of an image is one of its partner.
 
     `targets`, (n,), are of all labeled images: categories, or columns of the open clusters. `is_open` says which
     columns of the head count: a closed cluster has -inf, which no loss could take. The model sees the first views of
     all images, then the second ones; `labeled_apart`: both views of the labeled images, then both of the others. That
     decides how sums over a batch are rounded and nothing else, so every method keeps the order its figures have.
     """
+    first_rows = batch.labeled_rows, batch.unlabeled_rows
+    second_rows = first_rows if partners is None else partners
     pairs = [
-        views.two_views(views.usable_idx[rows], batch.generator)
-        for views, rows in ((labeled, batch.labeled_rows), (unlabeled, batch.unlabeled_rows))
+        _pair(views, rows, others, batch.generator)
+        for views, rows, others in zip((labeled, unlabeled), first_rows, second_rows, strict=True)
         if views is not None and len(rows)
     ]
     order = [(part, view) for view in (0, 1) for part in range(len(pairs))]
@@ -81,6 +93,14 @@ def two_views(
         cosines=by_view(cosines if is_open is None else cosines[:, is_open]),
         targets=targets[torch.from_numpy(batch.labeled_rows)].to(h.device),
     )
+
+
+def _pair(views: TrunkViews, rows: IntArray, others: IntArray, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """A view of each image, and another one of itself or of its partner. (m,), (m,) -> (m, ...), (m, ...)."""
+    first, second = views.two_views(views.usable_idx[rows], generator)
+    if others is not rows:
+        _, second = views.two_views(views.usable_idx[others], generator)
+    return first, second
 
 
 def contrastive_loss(views: TwoViews, *, labeled_weight: float, tau_u: float, tau_c: float) -> Tensor:
