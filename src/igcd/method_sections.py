@@ -8,6 +8,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+NOT_OF_THE_METHOD = frozenset({"name", "learning_rate", "later_learning_rate"})
+"""Keys of a section that its method's constructor does not take: `assembly` reads them."""
+
 
 class Section(BaseModel):
     """Frozen and strict, all numbers finite."""
@@ -27,10 +30,19 @@ class MethodSection(Section):
 
     def options(self) -> dict[str, Any]:
         """What the constructor of the method takes by name."""
-        return {name: getattr(self, name) for name in type(self).model_fields if name != "name"}
+        return {name: getattr(self, name) for name in type(self).model_fields if name not in NOT_OF_THE_METHOD}
 
 
-class SnnDensitySection(MethodSection):
+class TrainedSection(MethodSection):
+    """A method with gradients. Its learning rates stand in place of those of the recipe's `training`."""
+
+    learning_rate: float | None = Field(default=None, gt=0)
+    """Of stage 0."""
+    later_learning_rate: float | None = Field(default=None, gt=0)
+    """Of the stages after it."""
+
+
+class SnnDensitySection(TrainedSection):
     """The paper's method, with the paper's numbers where it gives them. docs/methods/snn_density.md."""
 
     name: Literal["snn_density"] = "snn_density"
@@ -71,7 +83,7 @@ class FrozenSnnSection(SnnDensitySection):
     features: Literal["frozen"] = "frozen"
 
 
-class SimGcdSection(MethodSection):
+class SimGcdSection(TrainedSection):
     """SimGCD, rerun on each stage's data. docs/methods/simgcd.md."""
 
     name: Literal["simgcd"] = "simgcd"
@@ -98,7 +110,7 @@ class SimGcdIcarlSection(SimGcdSection):
         return self.n_replay
 
 
-class SupervisedSection(MethodSection):
+class SupervisedSection(TrainedSection):
     """The upper bound: all data of all stages so far with true labels. docs/methods/supervised.md."""
 
     name: Literal["supervised"] = "supervised"
@@ -108,7 +120,7 @@ class SupervisedSection(MethodSection):
     tau_c: float = Field(default=0.07, gt=0)
 
 
-class FrostSection(MethodSection):
+class FrostSection(TrainedSection):
     """FRoST, its second phase repeated per stage; statistics instead of images. docs/methods/frost.md."""
 
     name: Literal["frost"] = "frost"
@@ -122,11 +134,12 @@ class FrostSection(MethodSection):
     consistency_weight: float = Field(default=25.0, ge=0)
     pseudo_label_weight: float = Field(default=0.01, ge=0)
     distillation_weight: float = Field(default=10.0, ge=0)
-    later_learning_rate: float = Field(default=0.01, gt=0)
+    later_learning_rate: float | None = Field(default=0.01, gt=0)
+    """At 0.1 ten times ‖f_old − f‖ destroys the feature: docs/methods/frost.md has the figures."""
     novel_start: Literal["split", "all"] = "split"
 
 
-class GmSection(MethodSection):
+class GmSection(TrainedSection):
     """Grow and Merge; its constants are ours, its authors published no code. docs/methods/gm.md."""
 
     name: Literal["gm"] = "gm"
@@ -149,7 +162,7 @@ class GmSection(MethodSection):
         return self.n_replay
 
 
-class GcdSection(MethodSection):
+class GcdSection(TrainedSection):
     """GCD: contrastive fine-tuning, then semi-supervised k-means. docs/methods/gcd.md."""
 
     name: Literal["gcd"] = "gcd"
@@ -168,7 +181,7 @@ class GcdSection(MethodSection):
         return self.n_replay
 
 
-class OrcaSection(MethodSection):
+class OrcaSection(TrainedSection):
     """ORCA: an adaptive negative margin and pairs of nearest neighbors. docs/methods/orca.md."""
 
     name: Literal["orca"] = "orca"
@@ -185,7 +198,7 @@ class OrcaSection(MethodSection):
         return self.n_replay
 
 
-class HappySection(MethodSection):
+class HappySection(TrainedSection):
     """Happy: grouped entropy and hardness-aware replay of features. docs/methods/happy.md."""
 
     name: Literal["happy"] = "happy"
@@ -198,11 +211,11 @@ class HappySection(MethodSection):
     replay_weight: float = Field(default=1.0, ge=0)
     distillation_weight: float = Field(default=1.0, ge=0)
     hardness_tau: float = Field(default=0.1, gt=0)
-    later_learning_rate: float = Field(default=0.01, gt=0)
+    later_learning_rate: float | None = Field(default=0.01, gt=0)
     novel_start: Literal["split", "all"] = "split"
 
 
-class DensityGaussianSection(MethodSection):
+class DensityGaussianSection(TrainedSection):
     """A Gaussian per category with a shared, shrunk covariance, novel ones by the discovery core; statistics only."""
 
     name: Literal["density_gaussian"] = "density_gaussian"

@@ -125,14 +125,9 @@ def test_grouped_entropy_opens_the_door_to_new_categories(make_method, stages):
     (first, _), (second, _), *_ = stages("mi")
 
     def share_of_new(entropy_weight):
-        method = make_method(Happy, n_epochs=5, entropy_weight=entropy_weight, later_learning_rate=0.05)
+        method = make_method(Happy, n_epochs=5, entropy_weight=entropy_weight)
         method.learn(first)
         method.learn(second)
         return (method.predict(second.unlabeled).cluster >= 4).double().mean()
 
     assert share_of_new(3.0) > share_of_new(0.0)
-
-
-def test_later_stages_have_their_own_learning_rate(make_method):
-    method = make_method(Happy, later_learning_rate=0.003)
-    assert method._later_stages.learning_rate == 0.003 and method._first_stage.learning_rate == 0.05

@@ -4,7 +4,6 @@ Read top to bottom: `learn` is a stage, the second phase of FRoST repeated; `_lo
 unlabeled image for one of a new category. Of the past it keeps statistics, no image.
 """
 
-from dataclasses import replace
 from functools import partial
 
 import torch
@@ -56,14 +55,12 @@ class Frost(StatisticsMethod):
         consistency_weight: float = 25.0,
         pseudo_label_weight: float = 0.01,
         distillation_weight: float = 10.0,
-        later_learning_rate: float = 0.01,
         novel_start: NovelStart = "split",
     ) -> None:
         super().__init__(
             context,
             first_stage=first_stage,
-            # At 0.1 ten times ‖f_old − f‖ destroys the feature: docs/methods/frost.md has the figures.
-            later_stages=replace(later_stages, learning_rate=later_learning_rate),
+            later_stages=later_stages,
             count_novel=count_novel,
             tau=tau,
             novel_start=novel_start,

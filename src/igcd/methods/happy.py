@@ -3,7 +3,6 @@
 Read top to bottom: `learn` is a stage, `_loss` the objective. Of the past it keeps statistics, no image.
 """
 
-from dataclasses import replace
 from functools import partial
 
 import torch
@@ -41,13 +40,12 @@ class Happy(StatisticsMethod):
         replay_weight: float = 1.0,
         distillation_weight: float = 1.0,
         hardness_tau: float = 0.1,
-        later_learning_rate: float = 0.01,
         novel_start: NovelStart = "split",
     ) -> None:
         super().__init__(
             context,
             first_stage=first_stage,
-            later_stages=replace(later_stages, learning_rate=later_learning_rate),
+            later_stages=later_stages,
             count_novel=count_novel,
             tau=tau,
             novel_start=novel_start,
