@@ -71,7 +71,7 @@ def build_stream(
     built = _build_stream(config, seed, lambda split, images: SplitStream(split, resize(images), secret))
     if not config.rehearsal:
         return built
-    split = rehearse(built.split)
+    split = rehearse(built.split, config.by_category)
     return BuiltStream(split, built.stream.cut_by(split))
 
 
