@@ -44,6 +44,7 @@ class Scene:
     seed: int
 
     def generator(self) -> torch.Generator:
+        """The same draws for every way that is compared."""
         return torch.Generator().manual_seed(self.seed)
 
 
