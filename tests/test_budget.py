@@ -47,6 +47,25 @@ def test_a_search_that_was_stopped_goes_on(monkeypatch, capsys, tmp_path, recipe
     assert run(monkeypatch, capsys, "--show", "--out", out) == table
 
 
+def test_epochs_of_a_setting_that_was_stopped_are_not_run_again(monkeypatch, tmp_path, recipe):
+    setting = budget.Setting(recipe, (), size=32, images=20, epochs=3, learning_rate=0.1, seed=0)
+    whole = budget.measure(setting, tmp_path / "whole")
+    save, saved = budget.EpochCheckpoint.save, []
+
+    def stop_after_two(checkpoint, n_epochs_done, state):
+        save(checkpoint, n_epochs_done, state)
+        saved.append(n_epochs_done)
+        if len(saved) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(budget.EpochCheckpoint, "save", stop_after_two)
+    with pytest.raises(KeyboardInterrupt):
+        budget.measure(setting, tmp_path / "stopped")
+    again = budget.measure(setting, tmp_path / "stopped")
+    assert saved == [1, 2, 3] and again["bound"] == whole["bound"]
+    assert not list((tmp_path / "stopped").iterdir())
+
+
 def test_the_bound_has_all_labels_and_is_scored_on_images_it_has_not_seen(recipe):
     setting = budget.Setting(recipe, (), size=32, images=20, epochs=1, learning_rate=0.1, seed=0)
     stage, truth = budget.last_stage(setting, setting.read())
