@@ -4,6 +4,7 @@ import tarfile
 
 import pytest
 
+from igcd import assembly
 from igcd.assembly import build_fabric, build_stream
 from igcd.cli.run import run_recipe
 from igcd.config import StreamConfig, read_recipe
@@ -56,6 +57,28 @@ def test_a_section_has_the_options_and_defaults_of_its_method(method):
     for name, value in section.options().items():
         if (method, name) != ("frozen_snn", "features"):  # what makes it another method
             assert told[name] == value, name
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        (["method.name=simgcd"], (0.2, 0.4)),
+        (["method.name=simgcd", "method.learning_rate=0.3", "method.later_learning_rate=0.03"], (0.3, 0.03)),
+        (["method.name=happy"], (0.2, 0.01)),  # its authors'
+        (["method.name=frost", "method.later_learning_rate=null"], (0.2, 0.4)),
+        (["method.name=kmeans"], (0.2, 0.4)),  # which trains nothing
+    ],
+)
+def test_the_learning_rates_of_a_method_stand_in_place_of_the_recipes(monkeypatch, overrides, expected):
+    rates = ["training.first_stage.learning_rate=0.2", "training.later_stages.learning_rate=0.4"]
+    seen = []
+    monkeypatch.setattr(
+        assembly,
+        "make_method",
+        lambda _section, _context, first, later, _count: seen.append((first.learning_rate, later.learning_rate)),
+    )
+    assembly.method_maker(read_recipe("demo", [*rates, *overrides]), None, None)(None, print)
+    assert seen == [expected]
 
 
 @pytest.mark.parametrize(

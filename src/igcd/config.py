@@ -59,7 +59,8 @@ class EncoderConfig(Section):
     """pip (Lite0 from the package index), hub, random, or the path of a checkpoint."""
     size: int = Field(default=224, ge=8, le=2048)
     tail: Literal["blocks", "adapter"] = "blocks"
-    n_blocks: int = Field(default=1, ge=1)
+    n_blocks: int | None = Field(default=None, ge=1)
+    """Blocks that are trained; null is the last one, and of a ResNet its last stage."""
     freeze_batchnorm: bool = True
     views: Literal["uno", "uno_small", "simclr"] = "uno"
     n_views: int | None = Field(default=8, ge=2, le=10_000)

@@ -133,11 +133,12 @@ class SnnDensity(BaseMethod):
         if self._space.features == "frozen":
             return
         self._refresh()
+        n_epochs = self._optimization_of(stage).n_epochs
         row_of = {cluster: row for row, cluster in enumerate(self._classifier.category_ids.tolist())}
         targets = torch.tensor([row_of[cluster] for cluster in labeled.clusters.tolist()], dtype=torch.int64)
         self._run_training(
             self._model,
-            lambda model, batch, epoch: self._loss(model, batch, epoch, labeled.views, targets, unlabeled),
+            lambda model, batch, epoch: self._loss(model, batch, epoch / n_epochs, labeled.views, targets, unlabeled),
             stage=stage,
             n_labeled=len(labeled.clusters),
             n_unlabeled=len(unlabeled.usable_idx),
@@ -149,7 +150,13 @@ class SnnDensity(BaseMethod):
         self._classifier = self._support.encoded(self._space.tuned)
 
     def _loss(
-        self, model: nn.Module, batch: Batch, epoch: int, labeled: TrunkViews, targets: Tensor, unlabeled: TrunkViews
+        self,
+        model: nn.Module,
+        batch: Batch,
+        progress: float,
+        labeled: TrunkViews,
+        targets: Tensor,
+        unlabeled: TrunkViews,
     ) -> Tensor:
         """L = L_rep + L_cls, eq. 1 to 7, on two views of each image; λ_rep = λ_cls, the labeled weight."""
         weight, support = self._labeled_weight, self._classifier
@@ -159,7 +166,7 @@ class SnnDensity(BaseMethod):
         l_labeled = losses.labeled_loss(log_probs, views.targets.repeat(2))
         both_ways = [
             losses.unlabeled_loss(
-                support.log_probs(h_target, tau=losses.target_temperature(epoch)),
+                support.log_probs(h_target, tau=losses.target_temperature(progress)),
                 support.log_probs(h_anchor, tau=self._tau),
                 entropy_weight=self._epsilon,
             )
