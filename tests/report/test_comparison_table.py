@@ -65,7 +65,8 @@ def test_mean_deviation_and_missing_seeds(table):
     assert rows["snn_density"].scores["M_d"].n == 2 and rows["snn_density"].seeds_note == "2 of 3"
     assert rows["gm"].seeds_note == "3"
     assert rows["gm"].seconds.mean == 61.0 and rows["gm"].peak_memory == 700_000_002
-    assert rows["gm"].found[1].mean == 11.0
+    assert rows["gm"].opened[1].mean == 11.0 and rows["gm"].won[1].mean == 2.0
+    assert rows["gm"].kept_images.mean == 5 and rows["gm"].kept_bytes.mean == 100
 
 
 def test_the_upper_bound_takes_no_part(table):
@@ -123,7 +124,7 @@ def test_csv_has_every_score(table):
     (best,) = [line for line in rows if line["variant"] == "snn_density" and line["score"] == "M_d"]
     assert (float(best["mean"]), best["seeds"], best["rank"], best["paper"]) == (44.25, "0 1", "1", "31.2")
     assert {line["better"] for line in rows if line["score"] == "M_f"} == {"lower"}
-    assert len(rows) == 4 * (6 + 2)
+    assert len(rows) == 4 * (6 + 2 + 6)  # scores, time and memory, won and opened at two stages, images and bytes kept
 
 
 def test_latex(table):

@@ -10,7 +10,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from igcd import __version__
 from igcd.records import write_bytes
 from igcd.report.comparison_table import ComparisonTable, Row
-from igcd.report.comparison_text import as_csv, as_latex, as_markdown, pairs_note
+from igcd.report.comparison_text import FOUND_NOTE, as_csv, as_latex, as_markdown, kept, pairs_note
 from igcd.report.page import duration, file_size, number, score
 from igcd.report.scatter import old_against_new
 from igcd.report.spread import PairedTest, Spread
@@ -73,10 +73,12 @@ def render(page: ComparisonPage) -> str:
         starts={columns[0].key for _, columns in table.stages} | {column.key for column in table.overall[:1]},
         has_paper=any(row.paper_figures for row in table.rows),
         has_bound=any(row.is_upper_bound for row in table.rows),
-        has_found=bool(table.true_new) and any(row.found for row in table.rows),
+        has_found=bool(table.true_new) and any(row.opened for row in table.rows),
         has_lite0="ImageNet labels" in table.encoder,
         scatter=old_against_new(table),
         pairs_note=pairs_note(table),
+        found_note=FOUND_NOTE,
+        kept=kept,
         matrices=[(column, both_ways(table.pairs[column.key])) for column in overall if table.pairs[column.key]],
         names=[row.name for row in table.rows],
         slowest=max((row.seconds.mean for row in table.rows if row.seconds), default=1.0) or 1.0,
@@ -142,7 +144,10 @@ def comparison_json(page: ComparisonPage) -> dict[str, Any]:
                     key: _spread_json(value) | {"rank": row.ranks.get(key), "paper": row.paper_figures.get(key)}
                     for key, value in row.scores.items()
                 },
-                "found": {str(stage): _spread_json(value) for stage, value in row.found.items()},
+                "opened": {str(stage): _spread_json(value) for stage, value in row.opened.items()},
+                "won": {str(stage): _spread_json(value) for stage, value in row.won.items()},
+                "kept_images": None if row.kept_images is None else _spread_json(row.kept_images),
+                "kept_bytes": None if row.kept_bytes is None else _spread_json(row.kept_bytes),
                 "seconds": None if row.seconds is None else _spread_json(row.seconds),
                 "peak_memory_bytes": None if row.peak_memory is None else int(row.peak_memory),
             }

@@ -1,6 +1,6 @@
 """Methods beside each other: mean and spread over seeds, laid out as the paper's tables, from the records of runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from igcd.errors import IgcdError
 from igcd.report.paper import PublishedCount, PublishedFigures, published_count, published_figures
-from igcd.report.run_records import Results
+from igcd.report.run_records import Results, StageResult
 from igcd.report.score_table import groups_of_stage
 from igcd.report.spread import PairedTest, Spread, paired_test, ranks, spread
 
@@ -66,8 +66,14 @@ class Row:
     """By column of this table."""
     seconds: Spread | None
     peak_memory: float | None
-    found: Mapping[int, Spread]
-    """New categories found, by stage."""
+    opened: Mapping[int, Spread]
+    """Clusters opened for new categories, by stage."""
+    won: Mapping[int, Spread]
+    """New categories that such a cluster wins, by stage; empty for records that do not have it."""
+    kept_images: Spread | None
+    """Images of the past that are held after the last stage."""
+    kept_bytes: Spread | None
+    """What is held of the past after the last stage: images, features, statistics."""
     paper_found: PublishedCount | None
 
     @property
@@ -150,7 +156,9 @@ def comparison_table(rows: Sequence[RowRecords]) -> ComparisonTable:
             for column in columns
         },
         true_new={
-            stage.stage: stage.count.new.true for stage in runs[0].stages if stage.stage > 0 or len(runs[0].stages) == 1
+            stage.stage: (stage.count.won or stage.count.new).true
+            for stage in runs[0].stages
+            if stage.stage > 0 or len(runs[0].stages) == 1
         },
         encoder=encoder_note([results.config for results in runs]),
     )
@@ -231,10 +239,6 @@ def _row(
         key if "." in key or key in OVERALL else f"S{last_stage}.{key}": value for key, value in figures.items()
     }
     runs = list(row.results.values())
-    found = {
-        stage: spread([float(one.found) for results in runs for one in results.stages if one.stage == stage])
-        for stage in sorted({one.stage for results in runs for one in results.stages})
-    }
     return Row(
         name=row.name,
         method=_method(row),
@@ -246,9 +250,23 @@ def _row(
         paper_figures={key: value for key, value in on_stages.items() if key in scores},
         seconds=spread([results.seconds.learn + results.seconds.predict for results in runs]),
         peak_memory=max((float(results.peak_memory_bytes) for results in runs), default=None),
-        found={stage: value for stage, value in found.items() if value is not None},
+        opened=_by_stage(runs, lambda stage: stage.opened),
+        won=_by_stage(runs, lambda stage: None if stage.count.won is None else stage.count.won.found),
+        kept_images=spread([float(results.stages[-1].kept.images) for results in runs]),
+        kept_bytes=spread([float(results.stages[-1].kept.bytes) for results in runs]),
         paper_found=published_count(stream, row.paper_row or _method(row)) if row.paper else None,
     )
+
+
+def _by_stage(runs: Sequence[Results], count: Callable[[StageResult], int | None]) -> dict[int, Spread]:
+    """A count of the stages, over the runs that have it."""
+    found: dict[int, Spread] = {}
+    for stage in sorted({one.stage for results in runs for one in results.stages}):
+        counts = [count(one) for results in runs for one in results.stages if one.stage == stage]
+        over_seeds = spread([float(value) for value in counts if value is not None])
+        if over_seeds is not None:
+            found[stage] = over_seeds
+    return found
 
 
 def _pairs(names: Sequence[str], values: Mapping[str, Mapping[int, float]]) -> dict[tuple[str, str], PairedTest]:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from igcd.data.geography import is_coordinate
 from igcd.data.taxonomy import Taxon, read_taxonomy
@@ -33,10 +33,11 @@ class CountRecord(Record):
 
 
 class CountRecords(Record):
-    """Over all of a stage, and over what it has for the first time."""
+    """Over all of a stage, over what it has for the first time, and the new categories that a cluster wins."""
 
     all: CountRecord
     new: CountRecord
+    won: CountRecord | None = None  # older records do not have it
 
 
 class SecondsRecord(Record):
@@ -72,7 +73,8 @@ class StageResult(Record):
     unlabeled_images: Count
     seconds: SecondsRecord
     kept: KeptRecord
-    found: Count
+    opened: Count = Field(validation_alias=AliasChoices("opened", "found"))
+    """Clusters the method opened for new categories; older records call it found."""
 
 
 class Results(Record):
