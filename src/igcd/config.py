@@ -99,8 +99,10 @@ class Recipe(Section):
     """Options of other methods by name, for `method.name=…` and `igcd compare`."""
     paper: str | None = Field(default=None, exclude=True)
     """The paper's table beside which `igcd compare` puts ours, like mi.cifar100; a label, no setting of a run."""
-    n_novel: Literal["given", "density", "kmeans", "silhouette"] = "given"
-    """How methods that need the number of novel categories beforehand get it: from the truth, or estimated."""
+    n_novel: Literal["as_published", "given", "estimated", "density", "kmeans", "silhouette"] = "as_published"
+    """How many categories of a stage are novel: given to all methods, estimated by each in its own way, or as
+    published: given to those that need it beforehand, found by the others. An estimator's name
+    is for those that need it."""
     n_kept: int = Field(default=8, ge=0)
     """Images of the past that a method may keep per category: one budget for all methods."""
     seed: int = Field(default=0, ge=0, le=MAX_SEED)

@@ -24,7 +24,7 @@ from igcd.methods.base import BaseMethod, name_of
 from igcd.methods.cosine_head import CosineHead, HeadedModel
 from igcd.methods.feature_space import Features, FeatureSpace
 from igcd.methods.method import Context, Kept
-from igcd.methods.novel_count import CountNovel
+from igcd.methods.novel_count import CountNovel, given_number
 from igcd.methods.projector import Projector
 from igcd.methods.states import State, part_of
 from igcd.methods.two_views import supervised_loss, two_views
@@ -41,7 +41,7 @@ class DensityGaussian(BaseMethod):
         *,
         first_stage: Optimization,
         later_stages: Optimization,  # nothing is trained later; every method is made alike
-        count_novel: CountNovel,  # noqa: ARG002 - the core tells the number
+        count_novel: CountNovel,
         features: Features = "frozen",
         n_components: int = 256,
         frozen_weight: float = 0.5,
@@ -54,7 +54,7 @@ class DensityGaussian(BaseMethod):
     ) -> None:
         super().__init__(context, first_stage=first_stage, later_stages=later_stages)
         self._shrinkage: float | Literal["oas"] = "oas" if shrinkage == "auto" else shrinkage
-        self._granularity = granularity
+        self._count_novel, self._granularity = count_novel, granularity
         self._weights = {"labeled_weight": labeled_weight, "tau": tau, "tau_u": tau_u, "tau_c": tau_c}
         backbone = self._encoder.backbone
         projector = Projector(backbone.n_features, generator=torch.Generator().manual_seed(context.seed))
@@ -84,7 +84,8 @@ class DensityGaussian(BaseMethod):
             self._space.fit(labeled)
             self._statistics = no_statistics(self._compared(labeled).shape[1])
         self._add_labeled(stage.labeled, self._compared(labeled), clusters)
-        self._open(stage, unlabeled, *self._find_novel(self._compared(unlabeled)))
+        n_novel = given_number(self._count_novel, stage.index)
+        self._open(stage, unlabeled, *self._find_novel(self._compared(unlabeled), n_novel))
 
     # The feature space, at the first stage --------------------------------------------------------------------------
 
@@ -131,13 +132,18 @@ class DensityGaussian(BaseMethod):
 
     # Novel categories ----------------------------------------------------------------------------------------------
 
-    def _find_novel(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """The means of categories beside the known ones, and the cluster most like each. (n, d) -> (k, d), (k,)."""
+    def _find_novel(self, x: Tensor, n_novel: int | None = None) -> tuple[Tensor, Tensor]:
+        """The means of categories beside the known ones, and the cluster most like each. (n, d) -> (k, d), (k,).
+
+        `n_novel` is their number, if it is given.
+        """
         if len(x) == 0:
             return x, torch.empty(0, dtype=torch.int64)
         part, held = self._space.peak_part, self._statistics
         known = ScatterStatistics(part(held.means), held.counts, part(part(held.scatter).T))
-        found = discover_from_statistics(part(x), known, granularity=self._granularity, height=self._height)
+        found = discover_from_statistics(
+            part(x), known, n_novel=n_novel, granularity=self._granularity, height=self._height
+        )
         is_new = found.category >= found.n_known
         means = scatter_statistics(x[is_new], found.category[is_new] - found.n_known, n_categories=found.n_novel).means
         nearest = nearest_mean(found.means[found.n_known :], found.means[: found.n_known])
