@@ -17,11 +17,16 @@ from igcd.method_sections import (
     HappySection,
     KMeansSection,
     MethodSection,
+    MibSection,
+    MscIncdSection,
     OrcaSection,
+    RlsSection,
     SimGcdIcarlSection,
     SimGcdSection,
     SnnDensitySection,
     SupervisedSection,
+    UnoSection,
+    VbCgcdSection,
 )
 
 
@@ -78,6 +83,18 @@ _ENTRIES = (
         "one frozen encoder, a Gaussian per category, novel ones by the discovery core",
         own_count=None,
     ),
+    MethodEntry(
+        VbCgcdSection, "vb_cgcd.VbCgcd", "one frozen encoder, a Gaussian per category with a covariance of its own"
+    ),
+    MethodEntry(
+        RlsSection,
+        "rls.RecursiveLeastSquares",
+        "one frozen encoder, a closed-form head by recursive least squares",
+        own_count=None,
+    ),
+    MethodEntry(MibSection, "mib.Mib", "centers on a frozen feature that share most information with the images"),
+    MethodEntry(UnoSection, "uno.Uno", "labels and targets of equal size by Sinkhorn, several novel heads"),
+    MethodEntry(MscIncdSection, "msc_incd.MscIncd", "a frozen encoder and a cosine head per stage, joined"),
     MethodEntry(
         FrozenSnnSection,
         "snn_density.SnnDensity",
