@@ -7,6 +7,7 @@ from typing import Any, get_args
 
 import numpy as np
 
+from igcd.metrics import later_work
 from igcd.metrics.accuracy import Average, accuracy, matched_hits
 from igcd.metrics.counts import CategoryCount, agreement, count_categories, count_won
 from igcd.metrics.forgetting import final_discovery, final_forgetting, maximum_forgetting, mean_discovery
@@ -75,12 +76,18 @@ class Scorecard:
     default: str
     variants: Mapping[str, Variant]
     details: tuple[StageDetail, ...]
+    later_work: Mapping[str, later_work.Scores]  # what Happy, VB-CGCD and PromptCCD report, each by its own definition
 
     def to_json(self) -> dict[str, Any]:
         """The default variant on top, all of them under `variants`. Percent; None where undefined."""
         top = self.variants[self.default].to_json()
         top["stages"] = [stage | detail.to_json() for stage, detail in zip(top["stages"], self.details, strict=True)]
-        return {"default": self.default, **top, "variants": {k: v.to_json() for k, v in self.variants.items()}}
+        return {
+            "default": self.default,
+            **top,
+            "later_work": {whose: dict(scores) for whose, scores in self.later_work.items()},
+            "variants": {k: v.to_json() for k, v in self.variants.items()},
+        }
 
 
 def scorecard(predictions: Predictions, source: str = "predictions") -> Scorecard:
@@ -103,7 +110,21 @@ def scorecard(predictions: Predictions, source: str = "predictions") -> Scorecar
         groups = {old: None if by is None else by[rows_of_split] for old, by in groups_by.items()}
         variants |= {f"{SPLITS[split_code]}/{name}": variant for name, variant in _variants(rows, groups).items()}
         details = details or _details(coded, rows)
-    return Scorecard(default=next(iter(variants)), variants=variants, details=details)
+    return Scorecard(
+        default=next(iter(variants)), variants=variants, details=details, later_work=_later_work(coded, variants)
+    )
+
+
+def _later_work(coded: CodedPredictions, variants: Mapping[str, Variant]) -> dict[str, later_work.Scores]:
+    """By whose definition; of a stream with test images and later stages alone."""
+    soft, hard = (variants.get(f"test/v2/image/{old}") for old in ("soft", "hard"))
+    if soft is None or hard is None or coded.stage.max() == 0:
+        return {}
+    return {
+        "Happy": later_work.happy(soft.stages, soft.forgetting["paper"]),
+        "VB-CGCD": later_work.vb_cgcd(coded),
+        "PromptCCD": later_work.promptccd(hard.stages),
+    }
 
 
 def _variants(rows: CodedPredictions, groups_by: Mapping[OldDefinition, IntArray | None]) -> dict[str, Variant]:
