@@ -16,6 +16,8 @@ from igcd.report.spread import PairedTest, Spread, paired_test, ranks, spread
 UPPER_BOUND = "supervised"
 """It sees the true labels, so it takes no part in the contest for best."""
 OVERALL = ("M_f", "M_d")
+LATER_WORK_LAYOUT = "-cgcd"
+"""How streams in the layout of later work are called."""
 LITE0 = "tf_efficientnet_lite0"
 
 
@@ -75,6 +77,8 @@ class Row:
     kept_bytes: Spread | None
     """What is held of the past after the last stage: images, features, statistics."""
     paper_found: PublishedCount | None
+    later_work: Mapping[str, Mapping[str, Spread]]
+    """What later work reports, by whose definition and score."""
 
     @property
     def is_upper_bound(self) -> bool:
@@ -112,6 +116,16 @@ class ComparisonTable:
     def overall(self) -> list[Column]:
         """The columns that are of no stage."""
         return [column for column in self.columns if column.stage is None]
+
+    @property
+    def later_work_columns(self) -> list[tuple[str, str]]:
+        """Whose definition and which score, for a stream in the layout of later work; none for others."""
+        if not self.stream.endswith(LATER_WORK_LAYOUT):
+            return []
+        found = {
+            (whose, name): None for row in self.rows for whose, scores in row.later_work.items() for name in scores
+        }
+        return list(found)
 
     @property
     def paper_tables(self) -> list[str]:
@@ -255,7 +269,22 @@ def _row(
         kept_images=spread([float(results.stages[-1].kept.images) for results in runs]),
         kept_bytes=spread([float(results.stages[-1].kept.bytes) for results in runs]),
         paper_found=published_count(stream, row.paper_row or _method(row)) if row.paper else None,
+        later_work=_later_work(runs),
     )
+
+
+def _later_work(runs: Sequence[Results]) -> dict[str, dict[str, Spread]]:
+    """Mean and spread over the runs of every score that later work reports."""
+    values: dict[str, dict[str, list[float]]] = {}
+    for results in runs:
+        for whose, scores in results.later_work.items():
+            for name, value in scores.items():
+                if value is not None:
+                    values.setdefault(whose, {}).setdefault(name, []).append(value)
+    return {
+        whose: {name: over for name, several in scores.items() if (over := spread(several)) is not None}
+        for whose, scores in values.items()
+    }
 
 
 def _by_stage(runs: Sequence[Results], count: Callable[[StageResult], int | None]) -> dict[int, Spread]:

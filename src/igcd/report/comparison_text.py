@@ -26,8 +26,8 @@ def spread_text(value: Spread | None) -> str:
     return f"{value.mean:.1f}" if value.deviation is None else f"{value.mean:.1f} ± {value.deviation:.1f}"
 
 
-def as_markdown(table: ComparisonTable, title: str, command: str) -> str:
-    """The scores, the new categories found, time and memory, and the paired tests."""
+def as_markdown(table: ComparisonTable, title: str, command: str, more: Sequence[str] = ()) -> str:
+    """The scores, the new categories found, further parts, time and memory, and the paired tests."""
     score_heads = [f"{_head(column)} {column.arrow}" for column in table.columns]
     score_rows = []
     for row in table.rows:
@@ -45,6 +45,7 @@ def as_markdown(table: ComparisonTable, title: str, command: str) -> str:
     if table.true_new and any(row.opened for row in table.rows):
         parts += ["## New categories found", FOUND_NOTE, pipe_table(*_found(table))]
     parts += [
+        *more,
         "## Time and memory",
         "Learning and predicting, all stages, mean over seeds; the first run of a seed also fills the trunk cache. "
         "Memory: the largest peak of a process. Kept: of the past, after the last stage; bytes of images, features and "
@@ -214,6 +215,7 @@ def _counts(row: Row) -> dict[str, Spread]:
     """What is counted and is no score, by its name in the CSV file."""
     counts = {f"S{stage}.won": value for stage, value in row.won.items()}
     counts |= {f"S{stage}.opened": value for stage, value in row.opened.items()}
+    counts |= {f"{whose} {name}": value for whose, scores in row.later_work.items() for name, value in scores.items()}
     held = {"kept_images": row.kept_images, "kept_bytes": row.kept_bytes}
     return counts | {name: value for name, value in held.items() if value is not None}
 

@@ -84,6 +84,8 @@ class Results(Record):
     M_f: float | None
     M_d: float | None
     stages: Annotated[tuple[StageResult, ...], Field(min_length=1)]
+    later_work: dict[str, dict[str, float | None]] = Field(default_factory=dict)
+    """What later work reports, by whose definition; older records do not have it."""
     stream: str
     method: str
     seed: int
