@@ -68,13 +68,14 @@ def add_rows(fitted: LeastSquares, rows: Tensor, categories: Tensor) -> LeastSqu
 
 def choose_ridge(rows: Tensor, categories: Tensor, *, ridges: tuple[float, ...] = RIDGES) -> float:
     """The γ with the least squared error on rows left out one at a time, in closed form. (n, d), (n,)."""
-    targets = one_hot(categories).double()
-    left, values, _ = torch.linalg.svd(rows.double(), full_matrices=False)
+    x, targets = rows.double(), one_hot(categories).double()
+    values, vectors = torch.linalg.eigh(x.T @ x)
+    turned = x @ vectors
     errors = []
     for ridge in ridges:
-        share = values.square() / (values.square() + ridge)
-        fitted = (left * share) @ (left.T @ targets)
-        own = (left.square() * share).sum(dim=1)  # how much a row fits itself
+        share = 1 / (values.clamp(min=0) + ridge)
+        fitted = (turned * share) @ (turned.T @ targets)
+        own = (turned.square() * share).sum(dim=1)  # how much a row fits itself
         errors.append(float(((targets - fitted) / (1 - own)[:, None]).square().mean()))
     return ridges[errors.index(min(errors))]
 
@@ -85,7 +86,7 @@ def random_expansion(width: int, n_expanded: int, *, generator: torch.Generator)
 
 
 def expand(rows: Tensor, directions: Tensor) -> Tensor:
-    """Rows, what they have along each direction where that is positive, and a constant; of length 1 each in both parts.
+    """Rows, their parts along each direction where positive, of length 1 together, and a constant 1.
 
     (n, d), (d, m) -> (n, d + m + 1). A linear classifier of this can follow borders that are not straight.
     """
