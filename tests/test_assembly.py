@@ -5,12 +5,13 @@ import tarfile
 import pytest
 
 from igcd import assembly
-from igcd.assembly import build_fabric, build_stream
+from igcd.assembly import build_fabric, build_stream, method_maker
 from igcd.cli.run import run_recipe
 from igcd.config import StreamConfig, read_recipe
 from igcd.data.fieldguide.guide import FieldGuide, write
 from igcd.errors import IgcdError
 from igcd.method_registry import METHODS
+from igcd.methods.novel_count import EstimatedCount, GivenCounts
 from igcd.streams.inat_igcd import PlaceAndYearSpec
 
 
@@ -124,3 +125,17 @@ def test_every_method_runs_within_its_budget_and_is_recorded(method, tmp_path):
     assert results["method"] == method and len(results["stages"]) == 3
     assert 0 <= results["M_d"] <= 100
     assert "NaN" not in (tmp_path / "out" / "results.json").read_text()
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("n_novel", ["as_published", "given", "estimated", "silhouette"])
+def test_who_is_told_how_many_categories_are_novel(monkeypatch, method, n_novel):
+    made = []
+    monkeypatch.setattr("igcd.assembly.make_method", lambda *given: made.append(given))
+    recipe = read_recipe("demo", [f"method.name={method}", f"n_novel={n_novel}"])
+    method_maker(recipe, None, None, [0, 4])(None, print)
+    own, count = METHODS[method].own_count, made[0][-1]
+    if n_novel == "given" or (n_novel == "as_published" and own is not None):
+        assert count == GivenCounts((0, 4))
+    else:
+        assert count == EstimatedCount("silhouette" if n_novel == "silhouette" else own or "density", seed=0)

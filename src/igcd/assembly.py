@@ -200,12 +200,9 @@ def method_maker(
 ) -> Callable[[Checkpoint | None, Callable[[EpochReport], None]], Method]:
     """A function that makes the method of a recipe, told where to keep its epochs and whom to tell about them.
 
-    `n_novel` is the number of novel categories at each stage, for the methods that must be given it.
+    `n_novel` is the number of novel categories at each stage, for the methods that are given it.
     """
-    count: CountNovel = GivenCounts(tuple(n_novel or ()))
-    if recipe.n_novel != "given":
-        count = EstimatedCount(recipe.n_novel, seed=recipe.seed)
-
+    count = _count_novel(recipe, n_novel or ())
     section, seed = recipe.method, recipe.seed  # not the recipe: it says where the data are
     trained = section if isinstance(section, TrainedSection) else TrainedSection(name=section.name)
     first_stage = _optimization(recipe.training.first_stage, trained.learning_rate)
@@ -216,6 +213,16 @@ def method_maker(
         return make_method(section, context, first_stage, later_stages, count)
 
     return make
+
+
+def _count_novel(recipe: Recipe, n_novel: Sequence[int]) -> CountNovel:
+    """How the method of a recipe gets to know the number of novel categories."""
+    own = METHODS[recipe.method.name].own_count
+    if recipe.n_novel == "given" or (recipe.n_novel == "as_published" and own is not None):
+        return GivenCounts(tuple(n_novel))
+    if recipe.n_novel == "as_published" or recipe.n_novel == "estimated":
+        return EstimatedCount(own or "density", seed=recipe.seed)
+    return EstimatedCount(recipe.n_novel, seed=recipe.seed)
 
 
 def make_method(

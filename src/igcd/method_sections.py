@@ -236,3 +236,57 @@ class KMeansSection(MethodSection):
 
     name: Literal["kmeans"] = "kmeans"
     n_starts: int = Field(default=10, ge=1, le=10_000)
+
+
+class RlsSection(DensityGaussianSection):
+    """Recursive least squares on a feature that stands still, novel categories by the discovery core."""
+
+    name: Literal["rls"] = "rls"  # type: ignore[assignment]
+    n_expanded: int = Field(default=1024, ge=1, le=100_000)
+    score_tau: float = Field(default=0.1, gt=0)
+
+
+class VbCgcdSection(MethodSection):
+    """VB-CGCD: a Gaussian per category with a covariance of its own. docs/methods/vb_cgcd.md."""
+
+    name: Literal["vb_cgcd"] = "vb_cgcd"
+    features: Literal["frozen", "tuned", "dual"] = "tuned"
+    n_components: int = Field(default=384, ge=1)
+    step: float = Field(default=5e-4, gt=0, lt=1)
+    n_steps: int = Field(default=1000, ge=1, le=1_000_000)
+    early_stop: bool = True
+    frozen_weight: float = Field(default=0.5, gt=0, lt=1)
+    labeled_weight: float = Field(default=0.35, ge=0, le=1)
+    tau: float = Field(default=0.1, gt=0)
+    tau_u: float = Field(default=1.0, gt=0)
+    tau_c: float = Field(default=0.07, gt=0)
+
+
+class UnoSection(MethodSection):
+    """UNO: targets of equal size by Sinkhorn, several novel heads. docs/methods/uno.md."""
+
+    name: Literal["uno"] = "uno"
+    tau: float = Field(default=0.1, gt=0)
+    epsilon: float = Field(default=0.05, gt=0)
+    n_rounds: int = Field(default=3, ge=1, le=10_000)
+    n_heads: int = Field(default=4, ge=1, le=100)
+    overclustering: int = Field(default=3, ge=1, le=100)
+
+
+class MscIncdSection(MethodSection):
+    """MSc-iNCD: a frozen encoder and a head per stage, joined. docs/methods/msc_incd.md."""
+
+    name: Literal["msc_incd"] = "msc_incd"
+    tau: float = Field(default=0.1, gt=0)
+    epsilon: float = Field(default=0.05, gt=0)
+    n_rounds: int = Field(default=3, ge=1, le=10_000)
+    replay_weight: float = Field(default=1.0, ge=0)
+
+
+class MibSection(GcdSection):
+    """MIB, or PIM: centers that share most information with the images. docs/methods/mib.md."""
+
+    name: Literal["mib"] = "mib"  # type: ignore[assignment]
+    features: Literal["tuned", "frozen", "dual"] = "frozen"
+    n_steps: int = Field(default=300, ge=1, le=1_000_000)
+    scale: float = Field(default=25.0, gt=0)

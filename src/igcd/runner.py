@@ -239,7 +239,7 @@ def _finish(stream: Stream, out: Path, config: dict[str, Any]) -> dict[str, Any]
     results = scorecard(predictions).to_json()
     for scores, record in zip(results["stages"], stages, strict=True):
         scores |= {key: record[key] for key in ("labeled_images", "unlabeled_images", "seconds", "kept")}
-        scores["found"] = len(record["discoveries"])
+        scores["opened"] = len(record["discoveries"])
     results |= {
         "stream": stream.name,
         "method": config["method"]["name"],

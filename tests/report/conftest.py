@@ -52,7 +52,7 @@ def make_run(tmp_path: Path) -> Callable[..., Path]:
                 "unlabeled_images": sum(row[0] == stage and row[1] == "unlabeled" for row in rows),
                 "seconds": {"learn": 83.0, "predict": 1.5},
                 "kept": {"replay_images": 6, "support_images": 10, "images": 12, "pseudo_labeled": 3, "bytes": 4321},
-                "found": len(discoveries.get(stage, [])),
+                "opened": len(discoveries.get(stage, [])),
             }
             record = {
                 "stage": stage,

@@ -167,7 +167,7 @@ def test_one_stage_without_labels_to_come(make_run):
     ]
     page = page_of(make_run(rows, discoveries={0: [discovery(7)]}))
     assert "Discovery and forgetting" not in page.text
-    assert "Stage 0: 1 found, 2 true" in page.text
+    assert "Stage 0: 1 opened, 2 true" in page.text
 
 
 def test_nothing_found(make_run):

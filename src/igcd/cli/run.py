@@ -153,9 +153,10 @@ class _Bars:
 
     def on_stage_end(self, record: dict[str, Any]) -> None:
         scores = "  ".join(f"{group} {value:.1f}" for group, value in record["scores"].items() if value is not None)
+        won = record["count"]["won"]
         self._progress.console.print(
-            f"stage {record['stage']}: {scores}  found {len(record['discoveries'])} new  "
-            f"{record['seconds']['learn']:.0f} s",
+            f"stage {record['stage']}: {scores}  opened {len(record['discoveries'])} new, "
+            f"{won['found']} won of {won['true']}  {record['seconds']['learn']:.0f} s",
             markup=False,
             highlight=False,
         )

@@ -27,7 +27,7 @@ from igcd.methods.base import BaseMethod
 from igcd.methods.feature_space import Features, FeatureSpace
 from igcd.methods.kept_images import ImageBuffer
 from igcd.methods.method import Context, Discovery, Kept
-from igcd.methods.novel_count import CountNovel
+from igcd.methods.novel_count import CountNovel, given_number
 from igcd.methods.projector import Projector, TailAndProjector
 from igcd.methods.stage_views import LabeledViews, labeled_and_replayed
 from igcd.methods.states import State, part_of
@@ -61,7 +61,7 @@ class SnnDensity(BaseMethod):
         *,
         first_stage: Optimization,
         later_stages: Optimization,
-        count_novel: CountNovel,  # noqa: ARG002 - the peaks tell the number; every method is made alike
+        count_novel: CountNovel,
         features: Features = "tuned",
         labeled_weight: float = 0.35,
         epsilon: float = 2.0,
@@ -81,6 +81,7 @@ class SnnDensity(BaseMethod):
         frozen_weight: float = 0.5,
     ) -> None:
         super().__init__(context, first_stage=first_stage, later_stages=later_stages)
+        self._count_novel = count_novel
         self._labeled_weight, self._epsilon = labeled_weight, epsilon
         self._tau, self._tau_u, self._tau_c = tau, tau_u, tau_c
         self._max_iou, self._discovery = T, discovery
@@ -220,6 +221,7 @@ class SnnDensity(BaseMethod):
             n_members=max(self._n_kept, N_LEARNED) if self._space.features == "dual" else self._n_kept,
             max_iou=self._max_iou,
             by=self._discovery,
+            n_novel=given_number(self._count_novel, stage.index),
         )
         opened = self._book.open(len(found.nearest))
         rows, clusters = found.members.idx, torch.tensor(opened, dtype=torch.int64)[found.members.peak]

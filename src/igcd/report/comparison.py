@@ -10,7 +10,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from igcd import __version__
 from igcd.records import write_bytes
 from igcd.report.comparison_table import ComparisonTable, Row
-from igcd.report.comparison_text import as_csv, as_latex, as_markdown, pairs_note
+from igcd.report.comparison_text import FOUND_NOTE, as_csv, as_latex, as_markdown, kept, pairs_note, pipe_table
+from igcd.report.later_work_text import later_work_note, later_work_table
 from igcd.report.page import duration, file_size, number, score
 from igcd.report.scatter import old_against_new
 from igcd.report.spread import PairedTest, Spread
@@ -42,7 +43,7 @@ class ComparisonPage:
 def write_comparison(page: ComparisonPage, folder: Path) -> Path:
     """Writes the tables, the figure and index.html, each whole or not at all; the path of the page."""
     texts = {
-        "table.md": as_markdown(page.table, page.title, page.command),
+        "table.md": as_markdown(page.table, page.title, page.command, _more(page.table)),
         "table.csv": as_csv(page.table),
         "table.tex": as_latex(page.table, page.title),
         "index.html": render(page),
@@ -52,6 +53,12 @@ def write_comparison(page: ComparisonPage, folder: Path) -> Path:
     for name, text in texts.items():
         write_bytes(folder / name, text.encode())
     return folder / "index.html"
+
+
+def _more(table: ComparisonTable) -> list[str]:
+    """Further parts of the Markdown file."""
+    shown = later_work_table(table)
+    return [] if shown is None else ["## As later work scores", later_work_note(table), pipe_table(*shown)]
 
 
 def render_figure(table: ComparisonTable) -> str | None:
@@ -73,10 +80,14 @@ def render(page: ComparisonPage) -> str:
         starts={columns[0].key for _, columns in table.stages} | {column.key for column in table.overall[:1]},
         has_paper=any(row.paper_figures for row in table.rows),
         has_bound=any(row.is_upper_bound for row in table.rows),
-        has_found=bool(table.true_new) and any(row.found for row in table.rows),
+        has_found=bool(table.true_new) and any(row.opened for row in table.rows),
         has_lite0="ImageNet labels" in table.encoder,
         scatter=old_against_new(table),
         pairs_note=pairs_note(table),
+        found_note=FOUND_NOTE,
+        later_work=later_work_table(table),
+        later_work_note=later_work_note(table),
+        kept=kept,
         matrices=[(column, both_ways(table.pairs[column.key])) for column in overall if table.pairs[column.key]],
         names=[row.name for row in table.rows],
         slowest=max((row.seconds.mean for row in table.rows if row.seconds), default=1.0) or 1.0,
@@ -142,7 +153,14 @@ def comparison_json(page: ComparisonPage) -> dict[str, Any]:
                     key: _spread_json(value) | {"rank": row.ranks.get(key), "paper": row.paper_figures.get(key)}
                     for key, value in row.scores.items()
                 },
-                "found": {str(stage): _spread_json(value) for stage, value in row.found.items()},
+                "opened": {str(stage): _spread_json(value) for stage, value in row.opened.items()},
+                "won": {str(stage): _spread_json(value) for stage, value in row.won.items()},
+                "later_work": {
+                    whose: {name: _spread_json(value) for name, value in scores.items()}
+                    for whose, scores in row.later_work.items()
+                },
+                "kept_images": None if row.kept_images is None else _spread_json(row.kept_images),
+                "kept_bytes": None if row.kept_bytes is None else _spread_json(row.kept_bytes),
                 "seconds": None if row.seconds is None else _spread_json(row.seconds),
                 "peak_memory_bytes": None if row.peak_memory is None else int(row.peak_memory),
             }

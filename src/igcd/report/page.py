@@ -44,10 +44,11 @@ class Pair:
 
 @dataclass(frozen=True)
 class CountRow:
-    """Categories found at a stage, and how many there were; the paper's numbers where it has them."""
+    """Clusters opened at a stage, new categories won, and how many there were; the paper's where it has them."""
 
     stage: int
-    found: int
+    opened: int
+    won: int | None
     true: int
     n_clusters: int
     n_categories: int
@@ -95,7 +96,7 @@ def render(run: Run) -> str:
         split=split,
         headline=headline(run, stage_galleries),
         ended=run.ended and run.ended[:10],
-        n_found=sum(result.found for result in results.stages),
+        n_found=sum(result.opened for result in results.stages),
         n_new=sum(gallery.n_new for gallery in stage_galleries),
         table=score_table(results, "This run", _our_note(results.config), published),
         levels=None if run.taxonomy is None else level_table(run.predictions, run.taxonomy, split),
@@ -227,7 +228,8 @@ def _counts(run: Run, stage_galleries: Sequence[StageGallery]) -> list[CountRow]
         rows.append(
             CountRow(
                 stage=gallery.stage,
-                found=gallery.n_found,
+                opened=gallery.n_found,
+                won=None if result.count.won is None else result.count.won.found,
                 true=gallery.n_new,
                 n_clusters=result.n_clusters,
                 n_categories=result.n_categories,
