@@ -5,15 +5,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from igcd import __version__
 from igcd.records import write_bytes
 from igcd.report.comparison_table import ComparisonTable, Row
 from igcd.report.comparison_text import as_csv, as_latex, as_markdown, pairs_note
-from igcd.report.page import duration, file_size, number, score
 from igcd.report.scatter import old_against_new
 from igcd.report.spread import PairedTest, Spread
+from igcd.report.templating import make_environment
 
 
 @dataclass(frozen=True)
@@ -57,14 +55,14 @@ def write_comparison(page: ComparisonPage, folder: Path) -> Path:
 def render_figure(table: ComparisonTable) -> str | None:
     """Old against New as an SVG file of its own; None where no row has both."""
     scatter = old_against_new(table)
-    return None if scatter is None else _environment().get_template("scatter_file.svg.j2").render(scatter=scatter)
+    return None if scatter is None else make_environment().get_template("scatter_file.svg.j2").render(scatter=scatter)
 
 
 def render(page: ComparisonPage) -> str:
     """The page of a comparison."""
     table = page.table
     overall = table.overall or list(table.columns[:1])
-    template = _environment().get_template("comparison.html.j2")
+    template = make_environment().get_template("comparison.html.j2")
     return template.render(
         title=page.title,
         what=page.what,
@@ -88,18 +86,6 @@ def render(page: ComparisonPage) -> str:
         command=page.command,
         version=__version__,
     )
-
-
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("igcd.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"score": score, "size": file_size, "duration": duration, "number": number}
-    return environment
 
 
 def headline(table: ComparisonTable) -> str:

@@ -1,0 +1,102 @@
+"""What a page needs to be explored: images with their pictures, places and answers, and the categories to look at.
+
+A run and a workspace fill the same table; `static/explore.js` draws it.
+"""
+
+import base64
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+
+from igcd.report.picture_sheets import COLUMNS, rows_of_sheet
+
+NONE = -1
+"""In a column: no answer, no truth, no category."""
+
+
+@dataclass(frozen=True)
+class Group:
+    """A category as the answers know it: a cluster of a run, or a category of a workspace."""
+
+    name: str
+    found: int | None  # the stage at which it was discovered
+    labeled: int | None  # the stage from which on it is known
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What was said at a stage: the group of some images, and the truth that stands behind each group then."""
+
+    stage: int
+    images: tuple[int, ...]
+    groups: tuple[int, ...]
+    stands_for: tuple[int, ...]  # by group, position in `truths`
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A category with a page of its own. `facts` are shown as they are, in this order."""
+
+    name: str
+    kind: str  # known, new, missed, extra or unsure
+    group: int
+    truth: int
+    facts: tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True)
+class ExploredImages:
+    """Columns with an entry for each image."""
+
+    id: tuple[str, ...]
+    x: tuple[int, ...]  # in ten-thousandths of the side of the map
+    y: tuple[int, ...]
+    sheet: tuple[int, ...]
+    tile: tuple[int, ...]
+    stage: tuple[int, ...]
+    split: tuple[int, ...]
+    truth: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Exploration:
+    """All of it. `what` names an image: the page of a workspace speaks of photos."""
+
+    what: str
+    is_judged: bool  # whether the truth behind answers is known, as in a run
+    n_all: int  # images there are; more than `images` holds where a sample is shown
+    stages: tuple[str, ...]
+    splits: tuple[str, ...]
+    truths: tuple[str, ...]
+    groups: tuple[Group, ...]
+    images: ExploredImages
+    answers: tuple[Answers, ...]
+    entries: tuple[Entry, ...]
+    sheets: tuple[bytes, ...]
+
+    @property
+    def as_json(self) -> str:
+        """The table for the script, safe inside of a page: it cannot end the element it stands in."""
+        record = asdict(self) | {"columns": COLUMNS, "sheet_rows": self.sheet_rows}
+        del record["sheets"]
+        text = json.dumps(record, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+    @property
+    def sheet_rows(self) -> list[int]:
+        """Rows of pictures in each sheet."""
+        return [rows_of_sheet(sheet) for sheet in self.sheets]
+
+    @property
+    def sheet_uris(self) -> list[str]:
+        """The sheets as a style sheet can name them."""
+        return [f"data:image/webp;base64,{base64.b64encode(sheet).decode()}" for sheet in self.sheets]
+
+
+def map_units(values: Sequence[float]) -> tuple[int, ...]:
+    """Places from 0 to 1 as whole numbers, which are shorter.
+
+    >>> map_units([0.0, 0.12345, 1.0])
+    (0, 1234, 10000)
+    """
+    return tuple(round(10_000 * value) for value in values)
