@@ -29,6 +29,7 @@ from igcd.metrics.predictions import read_predictions, write_predictions
 from igcd.metrics.scorecard import scorecard
 from igcd.records import named_in_errors, write_json
 from igcd.report.run_records import DoneStage, read_raw_record
+from igcd.report.thumbnails import THUMBNAIL
 from igcd.run_pictures import PictureRecorder
 from igcd.tensor_files import read_tensors, write_tensors
 from igcd.training import Checkpoint, EpochReport
@@ -36,7 +37,6 @@ from igcd.types import Images, Predictions, Stage, StageTruth, Stream, Truth
 
 N_GALLERY = 12
 """Images shown of a discovered category."""
-THUMBNAIL = 96
 N_EXAMPLES = 3
 """Images shown of a known category."""
 

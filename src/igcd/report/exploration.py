@@ -7,6 +7,7 @@ import base64
 import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 
 from igcd.report.picture_sheets import COLUMNS, rows_of_sheet
 
@@ -82,7 +83,7 @@ class Exploration:
         text = json.dumps(record, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
         return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
 
-    @property
+    @cached_property
     def sheet_rows(self) -> list[int]:
         """Rows of pictures in each sheet."""
         return [rows_of_sheet(sheet) for sheet in self.sheets]
@@ -91,6 +92,12 @@ class Exploration:
     def sheet_uris(self) -> list[str]:
         """The sheets as a style sheet can name them."""
         return [f"data:image/webp;base64,{base64.b64encode(sheet).decode()}" for sheet in self.sheets]
+
+    def tile_style(self, image: int) -> str:
+        """Where the picture of an image is in its sheet, for a style attribute."""
+        row, column = divmod(self.images.tile[image], COLUMNS)
+        n_rows = self.sheet_rows[self.images.sheet[image]]
+        return f"background-position:{100 * column / (COLUMNS - 1):.3f}% {100 * row / max(n_rows - 1, 1):.3f}%"
 
 
 def map_units(values: Sequence[float]) -> tuple[int, ...]:

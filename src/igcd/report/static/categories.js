@@ -55,15 +55,15 @@ function showCategory(number) {
   } }, "Show it on the map");
   categoryPage.replaceChildren(
     make("p", {}, make("a", { href: "#categories" }, "← All categories")),
-    make("h2", { tabindex: "-1" }, entry.name, " ", make("span", { class: `tag ${entry.kind === "known" ? "" : "new"}` }, KINDS[entry.kind])),
+    make("h1", { tabindex: "-1" }, entry.name, " ", make("span", { class: `tag ${entry.kind === "known" ? "" : "new"}` }, KINDS[entry.kind])),
     make("dl", { class: "facts" }, ...entry.facts.map(([name, value]) => make("div", {}, make("dt", {}, name), make("dd", {}, value)))),
     entry.group >= 0 || entry.kind === "unsure" ? make("p", {}, onMap) : make("p", { class: "note" }, "No cluster stands for it."),
-    ...parts.flatMap(([title, list]) => [make("h3", {}, `${title}: ${plural(list.length, "picture")}`), pictureList(list)]),
+    ...parts.flatMap(([title, list]) => [make("h2", {}, `${title}: ${plural(list.length, "picture")}`), pictureList(list)]),
     parts.length ? "" : make("p", {}, `No ${data.what} of it has a picture here.`),
     make("nav", { class: "steps", "aria-label": "Other categories" }, step(number - 1, "Before"), step(number + 1, "Next")));
   categoryPage.hidden = false;
   document.body.classList.add("on-category");
-  categoryPage.querySelector("h2").focus({ preventScroll: true });
+  categoryPage.querySelector("h1").focus({ preventScroll: true });
   window.scrollTo({ top: 0, behavior: "instant" });
 }
 
