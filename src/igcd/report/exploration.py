@@ -101,9 +101,10 @@ class Exploration:
 
 
 def map_units(values: Sequence[float]) -> tuple[int, ...]:
-    """Places from 0 to 1 as whole numbers, which are shorter.
+    """Places along one side of the map, spread over all of it, as whole numbers, which are shorter.
 
-    >>> map_units([0.0, 0.12345, 1.0])
-    (0, 1234, 10000)
+    >>> map_units([0.2, 0.25, 0.6]), map_units([0.3])
+    ((0, 1250, 10000), (0,))
     """
-    return tuple(round(10_000 * value) for value in values)
+    low, high = min(values, default=0.0), max(values, default=0.0)
+    return tuple(round(10_000 * (value - low) / ((high - low) or 1.0)) for value in values)

@@ -96,7 +96,7 @@ def headline(live: tuple[Category, ...], figures: Status) -> str:
     n_known, n_confirmed = sum(one.n_photos for one in known), sum(one.n_confirmed for one in known)
     parts = [
         f"{_count(n_known, 'photo')} of {_count(len(known), 'known category', 'known categories')}"
-        + (f" ({n_confirmed:,} of them sure)" if n_confirmed < n_known else "")
+        + (f" ({n_confirmed:,} of them confirmed)" if n_confirmed < n_known else "")
     ]
     if new:
         n_new = sum(one.n_photos for one in new)
