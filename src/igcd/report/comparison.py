@@ -1,17 +1,18 @@
 """The page and the tables of a comparison, from the records of its runs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from igcd import __version__
 from igcd.records import write_bytes
+from igcd.report.comparison_pictures import ComparedPictures
 from igcd.report.comparison_table import ComparisonTable, Row
 from igcd.report.comparison_text import as_csv, as_latex, as_markdown, pairs_note
 from igcd.report.scatter import old_against_new
 from igcd.report.spread import PairedTest, Spread
-from igcd.report.templating import make_environment
+from igcd.report.templating import make_environment, read_script, script_json
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,11 @@ class ComparisonPage:
     runs: Mapping[tuple[str, int], RunLink]
     what: str = "Method"
     """What the rows are."""
+    curves: Mapping[str, Mapping[str, Mapping[int, float]]] = field(default_factory=dict)
+    """Mean accuracy by row, group and stage."""
+    pictures: ComparedPictures | None = None
+    pictures_fault: str | None = None
+    """Why there are none although there should be."""
 
 
 def write_comparison(page: ComparisonPage, folder: Path) -> Path:
@@ -62,6 +68,7 @@ def render(page: ComparisonPage) -> str:
     """The page of a comparison."""
     table = page.table
     overall = table.overall or list(table.columns[:1])
+    groups = list(dict.fromkeys(group for own in page.curves.values() for group in own))
     template = make_environment().get_template("comparison.html.j2")
     return template.render(
         title=page.title,
@@ -85,6 +92,18 @@ def render(page: ComparisonPage) -> str:
         failures=[(f"{name}, seed {seed}", run.failure) for (name, seed), run in page.runs.items() if run.failure],
         command=page.command,
         version=__version__,
+        exploration=None,
+        script=read_script(["tables.js", "tiles.js", "compare.js"]),
+        pictures=page.pictures,
+        pictures_fault=page.pictures_fault,
+        groups=groups,
+        data=script_json(
+            {
+                "rows": [{"name": row.name, "is_bound": row.is_upper_bound} for row in table.rows],
+                "curves": [page.curves.get(row.name, {}) for row in table.rows],
+                "pictures": page.pictures.to_json() if page.pictures else None,
+            }
+        ),
     )
 
 

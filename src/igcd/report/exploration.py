@@ -3,13 +3,12 @@
 A run and a workspace fill the same table; `static/explore.js` draws it.
 """
 
-import base64
-import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
 
-from igcd.report.picture_sheets import COLUMNS, rows_of_sheet
+from igcd.report.picture_sheets import COLUMNS, rows_of_sheet, sheet_uri
+from igcd.report.templating import script_json
 
 NONE = -1
 """In a column: no answer, no truth, no category."""
@@ -77,11 +76,10 @@ class Exploration:
 
     @property
     def as_json(self) -> str:
-        """The table for the script, safe inside of a page: it cannot end the element it stands in."""
+        """The table for the script."""
         record = asdict(self) | {"columns": COLUMNS, "sheet_rows": self.sheet_rows}
         del record["sheets"]
-        text = json.dumps(record, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-        return text.replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+        return script_json(record)
 
     @cached_property
     def sheet_rows(self) -> list[int]:
@@ -91,7 +89,7 @@ class Exploration:
     @property
     def sheet_uris(self) -> list[str]:
         """The sheets as a style sheet can name them."""
-        return [f"data:image/webp;base64,{base64.b64encode(sheet).decode()}" for sheet in self.sheets]
+        return [sheet_uri(sheet) for sheet in self.sheets]
 
     def tile_style(self, image: int) -> str:
         """Where the picture of an image is in its sheet, for a style attribute."""

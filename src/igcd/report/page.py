@@ -34,7 +34,7 @@ from igcd.report.world_map import world_map
 N_PAIRS = 10
 N_FACES = 12
 """Pictures that the page opens with."""
-EXPLORING = ("tables.js", "explore.js", "photos.js", "map.js", "categories.js")
+EXPLORING = ("tables.js", "tiles.js", "explore.js", "photos.js", "map.js", "categories.js")
 KINDS = {
     "known": "known",
     "new": "new, found",

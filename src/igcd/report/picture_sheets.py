@@ -3,6 +3,7 @@
 A sheet has one header for a thousand pictures, which is what makes a page of 5,000 of them small.
 """
 
+import base64
 import csv
 import io
 import math
@@ -66,6 +67,11 @@ def make_sheet(tiles: Pixels) -> bytes:
 def make_sheets(tiles: Pixels) -> list[bytes]:
     """As many sheets as the tiles need, each but the last full. (n, TILE, TILE, 3)."""
     return [make_sheet(tiles[start : start + PER_SHEET]) for start in range(0, len(tiles), PER_SHEET)]
+
+
+def sheet_uri(sheet: bytes) -> str:
+    """A sheet as a style sheet can name it."""
+    return f"data:image/webp;base64,{base64.b64encode(sheet).decode()}"
 
 
 def rows_of_sheet(sheet: bytes) -> int:

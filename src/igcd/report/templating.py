@@ -2,9 +2,11 @@
 
 import base64
 import hashlib
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -38,6 +40,15 @@ def read_script(names: Sequence[str]) -> Script:
     text = f'(() => {{\n"use strict";\n{parts}}})();\n'
     digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
     return Script(Markup(text), f"'sha256-{digest}'")  # noqa: S704 - our own files
+
+
+def script_json(record: Mapping[str, Any]) -> str:
+    r"""JSON to stand in an element of the page, which it cannot end.
+
+    >>> script_json({"name": "</script>"})
+    '{"name":"\\u003c/script>"}'
+    """
+    return json.dumps(record, ensure_ascii=False, separators=(",", ":"), allow_nan=False).replace("<", "\\u003c")
 
 
 def score(value: float | None) -> str:

@@ -95,10 +95,8 @@ function describe(image, stage = lastStage) {
 }
 
 function picture(image, attributes = {}) {
-  const rows = data.sheet_rows[images.sheet[image]];
-  const [column, row] = [images.tile[image] % data.columns, Math.floor(images.tile[image] / data.columns)];
-  const tile = make("span", { role: "img", "aria-label": describe(image), ...attributes });
-  tile.classList.add("tile", `sheet-${images.sheet[image]}`);
-  tile.style.backgroundPosition = `${(100 * column) / (data.columns - 1)}% ${rows > 1 ? (100 * row) / (rows - 1) : 0}%`;
-  return tile;
+  const sheet = images.sheet[image];
+  return makeTile({
+    sheet, place: images.tile[image], columns: data.columns, rows: data.sheet_rows[sheet], label: describe(image), ...attributes,
+  });
 }
