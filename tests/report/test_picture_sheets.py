@@ -5,6 +5,7 @@ import pytest
 from PIL import Image
 from small_run import ROWS
 
+from igcd.data.decoding import fit
 from igcd.errors import IgcdError
 from igcd.report.picture_sheets import (
     COLUMNS,
@@ -15,6 +16,7 @@ from igcd.report.picture_sheets import (
     read_pictures,
     share_of_each,
     sheet_path,
+    sheet_uri,
     write_index,
 )
 
@@ -84,3 +86,13 @@ def test_shares_are_in_proportion_and_within_the_limit():
         shares = share_of_each(sizes, n)
         assert sum(shares) <= max(n, 0) and all(0 <= share <= size for share, size in zip(shares, sizes, strict=True))
         assert sum(sizes) > n or shares == sizes
+
+
+def test_a_picture_of_a_photo_is_small(shared_data):
+    """5,000 photos as text in a page stay below 7 MB, which leaves 3 MB for all else."""
+    photos = np.load(shared_data / "cub200_128px.npz")
+    ends, content = photos["off_train"], photos["jpg_train"].tobytes()
+    chosen = np.random.default_rng(0).permutation(len(ends) - 1)[:PER_SHEET]
+    opened = (Image.open(io.BytesIO(content[ends[i] : ends[i + 1]])).convert("RGB") for i in chosen)
+    (sheet,) = make_sheets(np.stack([fit(np.asarray(image), TILE) for image in opened]))
+    assert 5_000 * len(sheet_uri(sheet)) / PER_SHEET < 7_000_000

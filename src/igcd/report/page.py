@@ -160,7 +160,7 @@ def faces(run: Run, entries: Sequence[Entry], stage_galleries: Sequence[StageGal
         (one for gallery in stage_galleries for one in gallery.shown if one.peak),
         key=lambda one: (order.index(one.verdict), -one.size),
     )
-    number_of = {entry.name: number for number, entry in reversed(list(enumerate(entries)))}
+    number_of = _entry_of(entries)
     if found:
         names = cluster_names(run)
         return [
@@ -173,6 +173,11 @@ def faces(run: Run, entries: Sequence[Entry], stage_galleries: Sequence[StageGal
         Face(thumbnail(run.folder, paths[0], f"example of {name}"), name, number_of.get(name))
         for name, paths in examples[:N_FACES]
     ]
+
+
+def _entry_of(entries: Sequence[Entry]) -> dict[str, int]:
+    """The number of each category's page, by its name."""
+    return {entry.name: number for number, entry in reversed(list(enumerate(entries)))}
 
 
 def headline(run: Run, stage_galleries: Sequence[StageGallery]) -> str:

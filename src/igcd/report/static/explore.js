@@ -10,6 +10,7 @@ const LABELED = data.splits.indexOf("labeled");
 const isDark = matchMedia("(prefers-color-scheme: dark)");
 const isCalm = matchMedia("(prefers-reduced-motion: reduce)");
 
+const answersOf = new Map(data.answers.map((answers) => [answers.stage, answers]));
 const knownByStage = [];
 
 // For each image the group it was last said to be in by a stage, and the stage that said so.
@@ -19,7 +20,7 @@ function answersAt(stage) {
     const group = before ? before.group.slice() : new Int32Array(nImages).fill(NOT_YET);
     const since = before ? before.since.slice() : new Int32Array(nImages).fill(NONE);
     for (let i = 0; i < nImages; i++) if (group[i] === NOT_YET && images.stage[i] <= stage) group[i] = NONE;
-    const said = data.answers.find((answers) => answers.stage === stage);
+    const said = answersOf.get(stage);
     said?.images.forEach((image, at) => {
       group[image] = said.groups[at];
       since[image] = stage;
@@ -31,8 +32,7 @@ function answersAt(stage) {
 
 // The position in `truths` that a group stands for at a stage.
 function standsFor(group, stage) {
-  const said = data.answers.find((answers) => answers.stage === stage);
-  return group >= 0 && said ? said.stands_for[group] : NONE;
+  return group >= 0 && answersOf.has(stage) ? answersOf.get(stage).stands_for[group] : NONE;
 }
 
 // "right", "wrong", "labeled", or "" where there is nothing to compare with.

@@ -10,7 +10,7 @@ const controls = document.getElementById("controls");
 const MARGIN = 14;
 const REACH = 14; // how near to a point the pointer has to be, in pixels
 const FEW_POINTS = 160; // as many are drawn as pictures when the map is enlarged
-const view = { stage: lastStage, only: null, zoom: 1, x: 0.5, y: 0.5, chosen: NONE, pointed: NONE, shown: [], side: 1 };
+const view = { stage: lastStage, only: null, verdictColors: null, zoom: 1, x: 0.5, y: 0.5, chosen: NONE, pointed: NONE, shown: [], side: 1 };
 const byControl = (name) => controls.elements[name]?.value ?? "";
 
 const sheetImages = data.sheet_rows.map((_, sheet) => {
@@ -24,28 +24,33 @@ const sheetImages = data.sheet_rows.map((_, sheet) => {
   return loaded;
 });
 
-function passes(image) {
+// The images that pass the filters, whatever group is picked in the legend.
+function filtered() {
   const { group } = answersAt(view.stage);
-  if (group[image] === NOT_YET) return false;
-  if (view.only !== null && group[image] !== view.only) return false;
-  if (byControl("kind") && isNew(group[image], view.stage) !== (byControl("kind") === "new")) return false;
-  if (byControl("split") && data.splits[images.split[image]] !== byControl("split")) return false;
-  if (byControl("verdict") && verdictOf(image, view.stage) !== byControl("verdict")) return false;
+  const [kind, verdict] = [byControl("kind"), byControl("verdict")];
+  const split = data.splits.indexOf(byControl("split"));
   const wanted = byControl("search").trim().toLowerCase();
-  if (!wanted) return true;
-  const truth = images.truth[image] >= 0 ? data.truths[images.truth[image]] : "";
-  return [images.id[image], truth, nameOf(group[image])].some((text) => text.toLowerCase().includes(wanted));
+  const isWanted = (text) => text.toLowerCase().includes(wanted);
+  const passing = [];
+  for (let i = 0; i < nImages; i++) {
+    if (group[i] === NOT_YET) continue;
+    if (kind && isNew(group[i], view.stage) !== (kind === "new")) continue;
+    if (split >= 0 && images.split[i] !== split) continue;
+    if (verdict && verdictOf(i, view.stage) !== verdict) continue;
+    if (wanted && !isWanted(images.id[i]) && !isWanted(nameOf(group[i])) && !(images.truth[i] >= 0 && isWanted(data.truths[images.truth[i]]))) continue;
+    passing.push(i);
+  }
+  return passing;
 }
 
 const screenX = (image) => view.side / 2 + (images.x[image] / 10_000 - view.x) * view.zoom * (view.side - 2 * MARGIN);
 const screenY = (image) => view.side / 2 + (images.y[image] / 10_000 - view.y) * view.zoom * (view.side - 2 * MARGIN);
 
+const paletteColor = (name) => getComputedStyle(document.documentElement).getPropertyValue(name);
+
 function pointColor(image, group) {
-  const verdict = byControl("color") === "verdict" ? verdictOf(image, view.stage) : null;
-  if (verdict === null) return colorOf(group, view.stage);
-  const style = getComputedStyle(document.documentElement);
-  const name = { right: "--accent", wrong: "--warn" }[verdict] ?? "--soft";
-  return style.getPropertyValue(name);
+  if (!view.verdictColors) return colorOf(group, view.stage);
+  return view.verdictColors[verdictOf(image, view.stage)] ?? view.verdictColors.labeled;
 }
 
 function diamond(x, y, r) {
@@ -93,15 +98,17 @@ function drawPicture(image, group, size) {
 
 function draw() {
   const { group } = answersAt(view.stage);
+  view.verdictColors = byControl("color") === "verdict"
+    ? { right: paletteColor("--accent"), wrong: paletteColor("--warn"), labeled: paletteColor("--soft") }
+    : null;
   const ratio = window.devicePixelRatio || 1;
   context.setTransform(ratio, 0, 0, ratio, 0, 0);
   context.clearRect(0, 0, view.side, view.side);
   const inside = view.shown.filter((image) => Math.abs(screenX(image) - view.side / 2) < view.side / 2 + 20
     && Math.abs(screenY(image) - view.side / 2) < view.side / 2 + 20);
-  const faint = getComputedStyle(document.documentElement).getPropertyValue("--rule");
   const isShown = new Set(view.shown);
   context.globalAlpha = 1;
-  context.fillStyle = faint;
+  context.fillStyle = paletteColor("--rule");
   for (let i = 0; i < nImages; i++)
     if (group[i] !== NOT_YET && !isShown.has(i)) context.fillRect(screenX(i) - 1, screenY(i) - 1, 2, 2);
   const asPictures = view.zoom > 1.5 && inside.length <= FEW_POINTS;
@@ -115,7 +122,7 @@ function draw() {
     context.beginPath();
     context.arc(screenX(image), screenY(image), asPictures ? view.side / 16 : 9, 0, 2 * Math.PI);
     context.lineWidth = 2.5;
-    context.strokeStyle = getComputedStyle(document.documentElement).getPropertyValue("--ink");
+    context.strokeStyle = paletteColor("--ink");
     context.stroke();
   }
 }
@@ -129,28 +136,27 @@ function resize() {
 
 // Which images pass the filters, the legend of their groups, and a sentence that says how many.
 function update() {
-  view.shown = [];
-  for (let i = 0; i < nImages; i++) if (passes(i)) view.shown.push(i);
+  const passing = filtered();
+  const said = answersAt(view.stage).group;
+  view.shown = view.only === null ? passing : passing.filter((image) => said[image] === view.only);
   if (view.chosen >= 0 && answersAt(view.stage).group[view.chosen] === NOT_YET) view.chosen = NONE;
-  const groups = new Set(view.shown.map((image) => answersAt(view.stage).group[image]).filter((group) => group >= 0));
+  const groups = new Set(view.shown.map((image) => said[image]).filter((group) => group >= 0));
   const nNew = [...groups].filter((group) => isNew(group, view.stage)).length;
   document.getElementById("stage-name").textContent = data.stages[view.stage];
   slider.setAttribute("aria-valuetext", data.stages[view.stage]);
   const sample = data.n_all > nImages ? ` (a sample of ${data.n_all.toLocaleString("en")})` : "";
   document.getElementById("shown").textContent =
     `${plural(view.shown.length, data.what)}${sample} in ${plural(groups.size, "category", "categories")}, ${nNew.toLocaleString("en")} of them new.`;
-  drawLegend();
+  drawLegend(passing);
   drawChosen();
   draw();
 }
 
-function drawLegend() {
+// The legend lists what could be picked, not only what is.
+function drawLegend(passing) {
   const { group } = answersAt(view.stage);
   const counts = new Map();
-  const only = view.only;
-  view.only = null; // the legend lists what could be chosen, not only what is
-  for (let i = 0; i < nImages; i++) if (passes(i)) counts.set(group[i], (counts.get(group[i]) ?? 0) + 1);
-  view.only = only;
+  for (const image of passing) counts.set(group[image], (counts.get(group[image]) ?? 0) + 1);
   const order = [...counts.keys()].sort((a, b) =>
     isNew(b, view.stage) - isNew(a, view.stage) || (a < 0) - (b < 0) || counts.get(b) - counts.get(a));
   const hadFocus = legend.contains(document.activeElement) ? document.activeElement.dataset.group : null;
@@ -161,7 +167,7 @@ function drawLegend() {
     const behind = truthBehind(one, view.stage);
     const name = make("span", { class: "name" }, nameOf(one), behind === null ? null : make("small", {}, behind));
     const count = make("span", { class: "n" }, counts.get(one).toLocaleString("en"));
-    const button = make("button", { type: "button", "aria-pressed": String(only === one), "data-group": one, onclick: () => {
+    const button = make("button", { type: "button", "aria-pressed": String(view.only === one), "data-group": one, onclick: () => {
       view.only = view.only === one ? null : one;
       update();
     } }, swatch, name, tag, count);
