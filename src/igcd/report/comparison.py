@@ -1,20 +1,19 @@
 """The page and the tables of a comparison, from the records of its runs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from igcd import __version__
 from igcd.records import write_bytes
+from igcd.report.comparison_pictures import ComparedPictures
 from igcd.report.comparison_table import ComparisonTable, Row
 from igcd.report.comparison_text import FOUND_NOTE, as_csv, as_latex, as_markdown, kept, pairs_note, pipe_table
 from igcd.report.later_work_text import later_work_note, later_work_table
-from igcd.report.page import duration, file_size, number, score
 from igcd.report.scatter import old_against_new
 from igcd.report.spread import PairedTest, Spread
+from igcd.report.templating import make_environment, read_script, script_json
 
 
 @dataclass(frozen=True)
@@ -38,6 +37,11 @@ class ComparisonPage:
     runs: Mapping[tuple[str, int], RunLink]
     what: str = "Method"
     """What the rows are."""
+    curves: Mapping[str, Mapping[str, Mapping[int, float]]] = field(default_factory=dict)
+    """Mean accuracy by row, group and stage."""
+    pictures: ComparedPictures | None = None
+    pictures_fault: str | None = None
+    """Why there are none although there should be."""
 
 
 def write_comparison(page: ComparisonPage, folder: Path) -> Path:
@@ -64,14 +68,15 @@ def _more(table: ComparisonTable) -> list[str]:
 def render_figure(table: ComparisonTable) -> str | None:
     """Old against New as an SVG file of its own; None where no row has both."""
     scatter = old_against_new(table)
-    return None if scatter is None else _environment().get_template("scatter_file.svg.j2").render(scatter=scatter)
+    return None if scatter is None else make_environment().get_template("scatter_file.svg.j2").render(scatter=scatter)
 
 
 def render(page: ComparisonPage) -> str:
     """The page of a comparison."""
     table = page.table
     overall = table.overall or list(table.columns[:1])
-    template = _environment().get_template("comparison.html.j2")
+    groups = list(dict.fromkeys(group for own in page.curves.values() for group in own))
+    template = make_environment().get_template("comparison.html.j2")
     return template.render(
         title=page.title,
         what=page.what,
@@ -98,19 +103,19 @@ def render(page: ComparisonPage) -> str:
         failures=[(f"{name}, seed {seed}", run.failure) for (name, seed), run in page.runs.items() if run.failure],
         command=page.command,
         version=__version__,
+        exploration=None,
+        script=read_script(["tables.js", "tiles.js", "compare.js"]),
+        pictures=page.pictures,
+        pictures_fault=page.pictures_fault,
+        groups=groups,
+        data=script_json(
+            {
+                "rows": [{"name": row.name, "is_bound": row.is_upper_bound} for row in table.rows],
+                "curves": [page.curves.get(row.name, {}) for row in table.rows],
+                "pictures": page.pictures.to_json() if page.pictures else None,
+            }
+        ),
     )
-
-
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("igcd.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"score": score, "size": file_size, "duration": duration, "number": number}
-    return environment
 
 
 def headline(table: ComparisonTable) -> str:

@@ -301,3 +301,21 @@ def _by_stage(runs: Sequence[Results], count: Callable[[StageResult], int | None
 def _pairs(names: Sequence[str], values: Mapping[str, Mapping[int, float]]) -> dict[tuple[str, str], PairedTest]:
     tests = {pair: paired_test(values[pair[0]], values[pair[1]]) for pair in combinations(names, 2)}
     return {pair: test for pair, test in tests.items() if test is not None}
+
+
+def curves(rows: Sequence[RowRecords]) -> dict[str, dict[str, dict[int, float]]]:
+    """Mean accuracy over seeds by row, group and stage; of groups that a row has at two stages or more."""
+    means: dict[str, dict[str, dict[int, float]]] = {}
+    for row in rows:
+        values: dict[str, dict[int, list[float]]] = {}
+        for results in row.results.values():
+            for stage in results.stages:
+                for group, score in stage.scores.items():
+                    if score is not None:
+                        values.setdefault(group, {}).setdefault(stage.stage, []).append(score)
+        means[row.name] = {
+            group: {stage: sum(scores) / len(scores) for stage, scores in sorted(by_stage.items())}
+            for group, by_stage in values.items()
+            if len(by_stage) > 1
+        }
+    return means

@@ -5,8 +5,8 @@ import io
 from collections.abc import Callable, Sequence
 
 from igcd.report.comparison_table import Column, ComparisonTable, Row
-from igcd.report.page import duration, file_size
 from igcd.report.spread import FEW_SEEDS, MIN_SEEDS_FOR_TEST, PairedTest, Spread
+from igcd.report.templating import duration, file_size
 
 NO_VALUE = "–"
 FOUND_NOTE = (
