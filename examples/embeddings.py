@@ -31,15 +31,15 @@ def main() -> None:
 
     # A person looks at the rows around each peak, names what was found, and merges what belongs together.
     for found in model.discoveries_:
-        label, like = (model.ledger_.current(category_id).label for category_id in (found.id, found.nearest_id))
-        print(f"  {label}: {mostly(digits[first][model.labels_ == label])}, most like {like!r}")
+        like = model.ledger_.current(found.nearest_id).label
+        print(f"  {found.label}: {mostly(digits[first][model.labels_ == found.label])}, most like {like!r}")
         name = {6: "six", 7: "seven", 8: "eight"}.get(int(np.bincount(digits[first][list(found.members)]).argmax()))
         if name is None:
-            model.reject(label)
+            model.reject(found.label)
         elif name in model.categories_:
-            model.merge(name, label)
+            model.merge(name, found.label)
         else:
-            model.rename(label, name)
+            model.rename(found.label, name)
     print("known now:", ", ".join(model.categories_))
 
     # A second batch without any label, and the unsure rows once more: the known are recognised, no id changes.

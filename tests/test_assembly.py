@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 from scipy.optimize import linear_sum_assignment
 
-from igcd.assembly import build_fabric, build_stream
+from igcd import assembly
+from igcd.assembly import build_fabric, build_stream, method_maker
 from igcd.cli.run import run_recipe
 from igcd.config import StreamConfig, read_recipe
 from igcd.data.fieldguide.guide import FieldGuide, write
 from igcd.errors import IgcdError
 from igcd.method_registry import METHODS
+from igcd.methods.novel_count import EstimatedCount, GivenCounts
 from igcd.metrics.predictions import read_predictions
 from igcd.streams.inat_igcd import PlaceAndYearSpec
 
@@ -59,6 +61,28 @@ def test_a_section_has_the_options_and_defaults_of_its_method(method):
     for name, value in section.options().items():
         if (method, name) != ("frozen_snn", "features"):  # what makes it another method
             assert told[name] == value, name
+
+
+@pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        (["method.name=simgcd"], (0.2, 0.4)),
+        (["method.name=simgcd", "method.learning_rate=0.3", "method.later_learning_rate=0.03"], (0.3, 0.03)),
+        (["method.name=happy"], (0.2, 0.01)),  # its authors'
+        (["method.name=frost", "method.later_learning_rate=null"], (0.2, 0.4)),
+        (["method.name=kmeans"], (0.2, 0.4)),  # which trains nothing
+    ],
+)
+def test_the_learning_rates_of_a_method_stand_in_place_of_the_recipes(monkeypatch, overrides, expected):
+    rates = ["training.first_stage.learning_rate=0.2", "training.later_stages.learning_rate=0.4"]
+    seen = []
+    monkeypatch.setattr(
+        assembly,
+        "make_method",
+        lambda _section, _context, first, later, _count: seen.append((first.learning_rate, later.learning_rate)),
+    )
+    assembly.method_maker(read_recipe("demo", [*rates, *overrides]), None, None)(None, print)
+    assert seen == [expected]
 
 
 @pytest.mark.parametrize(
@@ -118,3 +142,17 @@ def best_matching(pairs):
     categories, clusters = (sorted(set(side)) for side in zip(*pairs, strict=True))
     counts = np.array([[pairs.count((category, cluster)) for cluster in clusters] for category in categories])
     return counts[linear_sum_assignment(-counts)].sum()
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("n_novel", ["as_published", "given", "estimated", "silhouette"])
+def test_who_is_told_how_many_categories_are_novel(monkeypatch, method, n_novel):
+    made = []
+    monkeypatch.setattr("igcd.assembly.make_method", lambda *given: made.append(given))
+    recipe = read_recipe("demo", [f"method.name={method}", f"n_novel={n_novel}"])
+    method_maker(recipe, None, None, [0, 4])(None, print)
+    own, count = METHODS[method].own_count, made[0][-1]
+    if n_novel == "given" or (n_novel == "as_published" and own is not None):
+        assert count == GivenCounts((0, 4))
+    else:
+        assert count == EstimatedCount("silhouette" if n_novel == "silhouette" else own or "density", seed=0)

@@ -8,10 +8,11 @@ import pytest
 from igcd import CategoryDiscoverer
 
 VERBS = ["rename", "merge", "split", "reject", "partial_fit", "state_dict", "assign", "sub_categories", "transform"]
+VERBS += ["plot_map", "plot_categories"]
 ROOT = Path(__file__).parents[1]
 
 
-def test_the_page_shows_what_is_printed(capsys):
+def test_the_page_shows_what_is_printed(capsys, tmp_path, monkeypatch):
     page = (ROOT / "docs" / "estimator.md").read_text(encoding="utf-8")
     shown = re.findall(r"```python\n(.*?)```\n\n```text\n(.*?)```", page, flags=re.DOTALL)
     assert len(shown) == 2
@@ -23,6 +24,12 @@ def test_the_page_shows_what_is_printed(capsys):
         assert re.sub(r"unsure: .*", "", printed) == re.sub(r"unsure: .*", "", text)
         counts = [[int(n) for n in re.findall(r"\d+", line)] for line in re.findall("unsure: .*", printed + text)]
         assert not counts or counts[0] == pytest.approx(counts[1], rel=0.1)
+    pyplot = pytest.importorskip("matplotlib.pyplot", reason="drawing needs the extra `plot`")
+    pyplot.switch_backend("Agg")
+    monkeypatch.chdir(tmp_path)
+    (drawing,) = re.findall(r"```python\n([^`]*?plot_map.*?)```", page, flags=re.DOTALL)
+    exec(compile(drawing, "docs/estimator.md", "exec"), names)
+    assert {path.name for path in tmp_path.iterdir()} == {"map.png", "categories.png"}
 
 
 @pytest.mark.parametrize("name", [*VERBS, *CategoryDiscoverer().get_params()])

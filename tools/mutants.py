@@ -191,6 +191,8 @@ def fails(file: str, source: str, *, seconds: float) -> str:
         os.dup2(quiet, 1)
         os.dup2(quiet, 2)
         name = f"igcd.{file.replace('/', '.')}"
+        for loaded in [loaded for loaded in sys.modules if loaded.partition(".")[0] == "igcd"]:
+            del sys.modules[loaded]  # by whoever called: the changed file must be imported
         n_failed = 1
         try:
             sys.meta_path.insert(0, _MutantFinder(name, ROOT / "src" / "igcd" / f"{file}.py", source))

@@ -29,13 +29,14 @@ from igcd.metrics.predictions import join_predictions, read_predictions, stage_p
 from igcd.metrics.scorecard import scorecard
 from igcd.records import named_in_errors, write_json
 from igcd.report.run_records import DoneStage, read_raw_record
+from igcd.report.thumbnails import THUMBNAIL
+from igcd.run_pictures import PictureRecorder
 from igcd.tensor_files import read_tensors, write_tensors
 from igcd.training import Checkpoint, EpochReport
 from igcd.types import Images, Predictions, Stage, Stream, Truth
 
 N_GALLERY = 12
 """Images shown of a discovered category."""
-THUMBNAIL = 96
 N_EXAMPLES = 3
 """Images shown of a known category."""
 
@@ -96,6 +97,7 @@ def run(
     config: dict[str, Any],
     quarantine: Quarantine,
     budget: int | None = None,
+    pictures: PictureRecorder | None = None,
     watch: Watch = Watch(),  # noqa: B008 - frozen
     meet: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
@@ -103,8 +105,9 @@ def run(
 
     Each stage leaves its predictions and the state of the method behind, in that order, so that a run that is killed
     redoes at most one epoch of training and one evaluation. A method that keeps more than `budget` images of the past
-    per category is stopped. Where several processes learn together, this is the one that writes, the others `follow`,
-    and all `meet` before and after each stage. Returns what `results.json` holds.
+    per category is stopped. `pictures` keeps what the map of the report shows. Where several processes learn together,
+    this is the one that writes, the others `follow`, and all `meet` before and after each stage. Returns what
+    `results.json` holds.
     """
     checkpoint = EpochCheckpoint(out / "model" / "epoch.safetensors")
     events = EventLog(out / "events.jsonl")
@@ -138,6 +141,8 @@ def run(
         rows = stage_predictions(stage.index, clusters, truth)
         write_predictions(rows, _stage_path(out, stage.index, "csv"))
         examples |= _write_examples(out, stage, examples)
+        if pictures is not None:
+            pictures.record(stage, truth, len(stream))
         record = {
             "stage": stage.index,
             "labeled_images": len(stage.labeled),
@@ -164,6 +169,8 @@ def run(
         events.add("scores", **scores)
         watch.on_stage_end(record | scores)
         meet()
+    if pictures is not None:
+        pictures.finish(len(stream))
     return _finish(stream, out, config)
 
 
@@ -225,7 +232,7 @@ def _finish(stream: Stream, out: Path, config: dict[str, Any]) -> dict[str, Any]
     results = scorecard(predictions).to_json()
     for scores, record in zip(results["stages"], stages, strict=True):
         scores |= {key: record[key] for key in ("labeled_images", "unlabeled_images", "seconds", "kept")}
-        scores["found"] = len(record["discoveries"])
+        scores["opened"] = len(record["discoveries"])
     results |= {
         "stream": stream.name,
         "method": config["method"]["name"],

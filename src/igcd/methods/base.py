@@ -73,6 +73,10 @@ class BaseMethod(ABC):
         self._book.drop(clusters)
         self._forget(clusters)
 
+    def _optimization_of(self, stage: int) -> Optimization:
+        """How long and how fast a stage trains."""
+        return self._first_stage if stage == 0 else self._later_stages
+
     def _run_training(
         self,
         model: nn.Module,
@@ -90,7 +94,7 @@ class BaseMethod(ABC):
             loss,
             n_labeled=n_labeled,
             n_unlabeled=n_unlabeled,
-            optimization=optimization or (self._first_stage if stage == 0 else self._later_stages),
+            optimization=optimization or self._optimization_of(stage),
             fabric=self._context.fabric,
             seed=self._context.seed * 1000 + stage,
             before_epoch=before_epoch,

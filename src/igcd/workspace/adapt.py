@@ -16,7 +16,7 @@ from igcd.data.images import digest
 from igcd.encoders.encoder import Encoder
 from igcd.errors import IgcdError
 from igcd.methods.method import Context
-from igcd.methods.novel_count import GivenCounts
+from igcd.methods.novel_count import EstimatedCount
 from igcd.methods.snn_density import SnnDensity
 from igcd.runner import EpochCheckpoint
 from igcd.tensor_files import read_tensors, write_tensors
@@ -81,7 +81,7 @@ def adapt_tail(
         Context(encoder, fabric, seed, checkpoint, after_epoch),
         first_stage=first_stage,
         later_stages=later_stages,
-        count_novel=GivenCounts(()),  # not asked: density peaks tell the number
+        count_novel=EstimatedCount("density"),
         features="dual",
     )
     tensors, text = method.state_dict()
