@@ -134,13 +134,14 @@ def thumbnails(out: Path, photos: list[Pixels], categories: list[str], name: str
     return paths
 
 
-def time_page(path: Path) -> None:
+def time_page(report: Path) -> None:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=os.environ.get("IGCD_CHROMIUM") or shutil.which("chromium"), args=["--no-sandbox"])
+        path = os.environ.get("IGCD_CHROMIUM") or shutil.which("chromium")
+        browser = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1280, "height": 900})
-        page.goto(path.as_uri())
+        page.goto(report.as_uri())
         print("slider, ms:", page.evaluate(STEPS, [["stage", str(stage)] for stage in (0, 1, 2, 3, 2, 1)]))
         print("search, ms:", page.evaluate(STEPS, [["search", "warbler"], ["search", "gull"], ["search", ""]]))
         browser.close()
