@@ -166,6 +166,9 @@ def test_every_category_has_a_page(report, open_page):
     page.go_back()
     expect(heading).to_contain_text("newt")
     page.get_by_role("link", name="← All categories").click()
+    page.locator("#found h4 a").click()  # the card of what was found
+    expect(heading).to_contain_text("newt")
+    page.get_by_role("link", name="← All categories").click()
     expect(page.locator("#scores")).to_be_visible()
     expect(page.locator("#category")).to_be_hidden()
 

@@ -117,6 +117,7 @@ def render(run: Run) -> str:
             else None,
             faces=faces(run, entries, stage_galleries),
             entries=entries,
+            entry_of=_entry_of(entries),
             kinds=KINDS,
             texts=TEXT_FACTS,
             matrices=[matrix for record in run.stages if (matrix := confusion_matrix(run, record, split)) is not None],
