@@ -27,7 +27,7 @@ def approximate_neighbors(features: Tensor, k: int, *, seed: int) -> Tensor:
     except ImportError as error:
         raise PackageMissingError("this needs pynndescent, which comes with the extra `scale`") from error
     unit = torch.empty(features.shape, dtype=torch.float32)
-    for part, rows in zip(unit.split(ROWS_AT_A_TIME), features.split(ROWS_AT_A_TIME), strict=True):
+    for part, rows in zip(torch.split(unit, ROWS_AT_A_TIME), torch.split(features, ROWS_AT_A_TIME), strict=True):
         part.copy_(normalize(rows.float(), dim=1))
     n_searched = min(max(N_SEARCHED, 2 * k), len(unit) - 1)
     index = NNDescent(

@@ -26,6 +26,7 @@ from igcd.functional.gaussian import ScatterStatistics, scatter_statistics
 from igcd.functional.grouping import distinct
 from igcd.functional.growing_scatter import no_statistics
 from igcd.functional.neighbors import Neighbors, neighbor_graph
+from igcd.functional.node_joining import join_nearest
 from igcd.functional.tree_cut import CLEAR, Cut, choose_cut, clear_gap
 from igcd.functional.whitening import Whitening, fit_whitening
 from igcd.types import FloatArray, IntArray
@@ -36,6 +37,8 @@ N_PULLS = 2
 """Times that rows are pulled together."""
 MAX_NODES = 4096
 """So many rows are nodes of the tree themselves; of more, those that climb to one density peak are a node together."""
+MOST_NODES = 8192
+"""Of more peaks than this the nearest join before the tree grows: its table of distances would not fit into memory."""
 MIN_PART = 3
 """Rows that a part of a known category has at least."""
 N_ROUNDS = 5
@@ -56,6 +59,7 @@ class Discovered:
     category: Tensor  # (n,) position in `means` of each unlabeled row; −1 where there is no category at all
     typical: Tensor  # (k,) the unlabeled row of each new category that is densest
     cut: Cut
+    recall: float = 1.0  # of the neighbors that all of it rests on, see `Neighbors`
 
     @property
     def n_known(self) -> int:
@@ -95,13 +99,13 @@ def discover(
     )
     if whitening is None:
         generator = torch.Generator().manual_seed(seed)
-        whitening = fit_whitening(torch.cat([labeled, unlabeled]), statistics, generator=generator)
+        whitening = fit_whitening(torch.cat([labeled.to(unlabeled.dtype), unlabeled]), statistics, generator=generator)
     if smallest is None:
         smallest = smallest_size(statistics.counts)
     if len(unlabeled) == 0:
         means = _means(whitening(labeled), owners, len(known_ids))
         return Discovered(whitening, means, known_ids, owners[:0], owners[:0], Cut(len(known_ids), 0.0, 0.0))
-    rows = whitening(torch.cat([labeled, unlabeled]))
+    rows = whitening(torch.cat([labeled.to(unlabeled.dtype), unlabeled]))
     scene = _set_scene(rows, owners)
     cut = choose_cut(scene.blind, scene.node, scene.neighbors, owners.cpu().numpy(), seed=seed)
     if height is not None:
@@ -114,7 +118,7 @@ def discover(
     start = torch.from_numpy(_by_category(groups, scene, len(known_ids))[scene.seeing_node])
     means, category = _refine(rows, owners, start, n_known=len(known_ids), keeps_all=n_novel is not None)
     typical = _densest(scene.density[len(labeled) :], category, len(known_ids), len(means))
-    return Discovered(whitening, means, known_ids, category, typical, cut)
+    return Discovered(whitening, means, known_ids, category, typical, cut, scene.recall)
 
 
 def discover_from_statistics(
@@ -167,7 +171,8 @@ def pull_together(rows: Tensor, neighbors: Neighbors) -> Tensor:
         moved = torch.empty_like(rows)
         for start in range(0, len(rows), _ROWS_AT_A_TIME):
             part = slice(start, start + _ROWS_AT_A_TIME)
-            around = rows[neighbors.idx[part].ravel()].reshape(-1, neighbors.k, rows.shape[1]).sum(dim=1)
+            around = rows[neighbors.idx[part].ravel()].reshape(-1, neighbors.k, rows.shape[1])
+            around = around.to(neighbors.similarity.dtype).sum(dim=1)  # half precision is for storage
             moved[part] = normalize(rows[part] + around, dim=1)
         rows = moved
     return rows
@@ -200,17 +205,18 @@ class _Scene:
     seeing_node: IntArray  # (n,) the node of each unlabeled row in it
     sizes: IntArray  # rows of each node of `seeing`; a part of a known category has all of its own
     density: Tensor  # (m + n,)
+    recall: float
 
 
 def _set_scene(rows: Tensor, owners: Tensor) -> _Scene:
     n_labeled = len(owners)
     node, neighbors = torch.arange(len(rows)), torch.zeros(len(rows), 1, dtype=torch.int64)
-    pulled, densities = rows, torch.ones(len(rows))
+    pulled, densities, recall = rows, torch.ones(len(rows)), 1.0
     if len(rows) > 1:
         graph = neighbor_graph(rows, min(N_NEIGHBORS, len(rows) - 1))
-        neighbors, pulled, densities = graph.idx, pull_together(rows, graph), density(graph)
+        neighbors, pulled, densities, recall = graph.idx, pull_together(rows, graph), density(graph), graph.recall
         if len(rows) > MAX_NODES:
-            node = _climbed(densities, graph)
+            node = _few_nodes(pulled, _climbed(densities, graph))
     blind = _tree(pulled, node)
     parts, part_of = parts_of_categories(pulled[:n_labeled], owners)
     of_unlabeled = distinct(node[n_labeled:])[1] + len(part_of)
@@ -224,6 +230,7 @@ def _set_scene(rows: Tensor, owners: Tensor) -> _Scene:
         of_unlabeled.numpy(),
         torch.bincount(nodes).numpy(),
         densities,
+        recall,
     )
 
 
@@ -263,6 +270,14 @@ def _climbed(densities: Tensor, graph: Neighbors) -> Tensor:
         if int(node.max()) < MAX_NODES:
             break
     return node
+
+
+def _few_nodes(pulled: Tensor, node: Tensor) -> Tensor:
+    """The same nodes, or where there are more than `MOST_NODES` fewer and larger ones. (n, d), (n,) -> (n,)."""
+    sizes = torch.bincount(node)
+    if len(sizes) <= MOST_NODES:
+        return node
+    return join_nearest(_means(pulled, node, len(sizes)), sizes, n_most=MOST_NODES)[node]
 
 
 def _tree(pulled: Tensor, nodes: Tensor, *, n_known: int = 0) -> CategoryTree:
@@ -355,13 +370,15 @@ def _from_large_to_small(means: Tensor, n_rows: Tensor, n_known: int) -> Tensor:
 def nearest_mean(rows: Tensor, means: Tensor) -> Tensor:
     """The mean that each row is nearest to. (n, d), (c, d) -> (n,)."""
     offsets = means.square().sum(dim=1) / 2
-    parts = [(part @ means.T - offsets).argmax(dim=1) for part in torch.split(rows, _ROWS_AT_A_TIME)]
+    parts = [(part.to(means.dtype) @ means.T - offsets).argmax(dim=1) for part in torch.split(rows, _ROWS_AT_A_TIME)]
     return torch.cat(parts) if parts else torch.empty(0, dtype=torch.int64)
 
 
 def _means(rows: Tensor, groups: Tensor, n_groups: int) -> Tensor:
     """Mean of each group's rows; zero for a group without any. (n, d), (n,) -> (g, d)."""
-    sums = torch.zeros(n_groups, rows.shape[1], dtype=rows.dtype).index_add_(0, groups, rows)
+    sums = torch.zeros(n_groups, rows.shape[1], dtype=torch.promote_types(rows.dtype, torch.float32))
+    for part, own in zip(torch.split(rows, _ROWS_AT_A_TIME), torch.split(groups, _ROWS_AT_A_TIME), strict=True):
+        sums.index_add_(0, own, part.to(sums.dtype))
     return sums / torch.bincount(groups, minlength=n_groups).clamp(min=1)[:, None]
 
 

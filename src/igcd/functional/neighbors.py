@@ -95,7 +95,8 @@ def _approximate(features: Tensor, k: int, *, seed: int, max_bytes: int) -> Neig
     dtype = torch.promote_types(features.dtype, torch.float32)
     similarity = torch.empty(idx.shape, dtype=dtype, device=features.device)
     n_rows = max(1, min(n_rows, max_bytes // (8 * features.shape[1] * (k + 2))))
-    for own, near, of_near in zip(features.split(n_rows), idx.split(n_rows), similarity.split(n_rows), strict=True):
+    parts = (torch.split(table, n_rows) for table in (features, idx, similarity))
+    for own, near, of_near in zip(*parts, strict=True):
         unit = normalize(own.to(dtype), dim=1)
         around = normalize(features[near.clamp(min=0).ravel()].to(dtype), dim=1).reshape(*near.shape, -1)
         pairs = _rounded((around @ unit[:, :, None])[:, :, 0])
