@@ -32,7 +32,8 @@ def partly_labeled(y):
     return np.where((y < 6) & (np.arange(len(y)) % 10 < 2), y, -1)
 
 
-def test_a_mapped_file_in_half_precision_gives_what_exact_rows_give(tmp_path, low_limits):
+@pytest.mark.usefixtures("low_limits")
+def test_a_mapped_file_in_half_precision_gives_what_exact_rows_give(tmp_path):
     x, y = clouds(1_500)
     np.save(tmp_path / "x.npy", x.astype(np.float16))
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")

@@ -34,7 +34,7 @@ ORDER += [
     "run_folder",
     "runner",
 ]
-ORDER += ["comparison", "workspace", "review", "cli"]
+ORDER += ["comparison", "workspace", "embedding", "review", "cli"]
 
 
 def layer_of(path: Path) -> str:

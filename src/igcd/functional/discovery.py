@@ -92,6 +92,7 @@ def discover(
     one that an earlier call found, for answers in the same space.
     """
     known_ids, owners = distinct(categories)
+    labeled = labeled.to(torch.promote_types(labeled.dtype, torch.float32))  # half precision is for storage
     statistics = (
         scatter_statistics(labeled, owners, n_categories=len(known_ids))
         if len(labeled)
