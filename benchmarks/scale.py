@@ -3,6 +3,7 @@
     python benchmarks/scale.py --sizes 10000 50000 200000 --out runs/scale
     python benchmarks/scale.py --sizes 1000000 --threads 2 --out runs/scale     # the bar: 30 minutes and 4 GB
     python benchmarks/scale.py --sizes 100000 --systems exact fast_hdbscan evoc --out runs/scale
+    python benchmarks/scale.py --sizes 100000 --exact-up-to 50000 --out runs/scale    # approximate at that size already
     python benchmarks/scale.py --plot --out runs/scale                          # time and memory, with exponents
 
 Rows are real features enlarged (`enlarged.py`), 256 numbers each in a mapped float16 .npy file, of 2,000 categories
@@ -16,6 +17,7 @@ Accuracy is over the unlabeled rows: clusters are matched one to one with catego
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -26,7 +28,7 @@ import numpy as np
 import torch
 from enlarged import real_spread, write_enlarged
 
-from igcd.discoverer import CategoryDiscoverer, space
+from igcd.discoverer import CategoryDiscoverer, estimator, space
 from igcd.functional import neighbors
 from igcd.functional.assignment import contingency, match
 from igcd.types import IntArray
@@ -100,14 +102,15 @@ def cluster(system: str, x: np.memmap) -> IntArray:
     return evoc.EVoC(random_state=0).fit_predict(x.astype(np.float32))
 
 
-def measure(system: str, n: int, folder: Path) -> dict[str, object]:
-    path = folder / f"rows-{n}.npy"
+def measure(system: str, n: int, folder: Path, exact_up_to: int) -> dict[str, object]:
+    path = folder / f"rows-{n}-{os.getpid()}.npy"
     n_categories = n_categories_of(n)
     y = write_enlarged(path, n, n_categories, spread=real_spread())
     x = np.load(path, mmap_mode="r")
     labels = labels_of(y)
-    if system == "exact":
-        neighbors.neighbor_graph.__kwdefaults__["approximate_above"] = n
+    limit = n if system == "exact" else exact_up_to
+    neighbors.neighbor_graph.__kwdefaults__["approximate_above"] = limit
+    space.EXACT_UP_TO = estimator.EXACT_UP_TO = limit
     recall, n_found = 1.0, 0
     with HighestMemory() as memory:
         wall, processor = time.perf_counter(), time.process_time()
@@ -133,7 +136,7 @@ def measure(system: str, n: int, folder: Path) -> dict[str, object]:
             name: round(value, 4)
             for name, value in accuracy(predicted, y, labels, uses_labels=system in ("igcd", "exact")).items()
         },
-        "exact_up_to": space.EXACT_UP_TO,
+        "exact_up_to": limit,
     }
 
 
@@ -171,6 +174,7 @@ def main() -> int:
     parser.add_argument("--systems", nargs="+", choices=SYSTEMS, default=["igcd"])
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--exact-up-to", type=int, default=neighbors.EXACT_UP_TO)
     parser.add_argument("--plot", action="store_true", help="draw what was measured instead")
     parser.add_argument("--in-this-process", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -178,7 +182,7 @@ def main() -> int:
     torch.set_num_threads(options.threads)
     record = options.out / "measured.jsonl"
     if options.in_this_process:
-        print(json.dumps(measure(options.systems[0], options.sizes[0], options.out)))
+        print(json.dumps(measure(options.systems[0], options.sizes[0], options.out, options.exact_up_to)))
         return 0
     measured = [json.loads(line) for line in record.read_text().splitlines()] if record.is_file() else []
     if options.plot:
@@ -186,10 +190,14 @@ def main() -> int:
         return 0
     for n in options.sizes:
         for system in options.systems:
-            if any((row["system"], row["rows"], row["threads"]) == (system, n, options.threads) for row in measured):
+            limit = n if system == "exact" else options.exact_up_to
+            wanted = (system, n, options.threads, limit)
+            if any(
+                tuple(row[key] for key in ("system", "rows", "threads", "exact_up_to")) == wanted for row in measured
+            ):
                 continue
             command = [sys.executable, __file__, "--in-this-process", "--sizes", str(n), "--systems", system]
-            command += ["--out", str(options.out), "--threads", str(options.threads)]
+            command += ["--out", str(options.out), "--threads", str(options.threads), "--exact-up-to", str(limit)]
             line = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()[-1]
             with record.open("a") as file:
                 file.write(line + "\n")
