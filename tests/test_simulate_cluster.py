@@ -1,5 +1,4 @@
 import pytest
-
 from tools.simulate_cluster import Plan, simulate
 
 CALM = {"speed_spread": 0.0, "straggles": 0.0, "mean_life_hours": 1e12}
