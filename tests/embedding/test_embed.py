@@ -163,6 +163,8 @@ def test_the_command_and_count_read_each_other(tmp_path):
     assert done.exit_code == 0, done.output
     found = json.loads(done.stdout)
     assert (found["n_rows"], found["width"], found["n_embedded_now"]) == (9, 1280, 9)
+    ids = [image_id for image_id, _ in EmbeddedFolder.open(tmp_path / "out").rows()]
+    assert ids == [f"photos/{number:03d}.png" for number in range(9)]
     assert features_path(tmp_path / "out") == tmp_path / "out" / "features.npy"
     counted = CliRunner().invoke(app, ["count", str(tmp_path / "out"), "--json"])
     assert counted.exit_code == 0, counted.output

@@ -3,11 +3,14 @@
 import json
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from igcd.errors import IgcdError
+
+if TYPE_CHECKING:
+    from igcd.data.images import FileImages
 
 
 def embed(
@@ -34,7 +37,6 @@ def embed(
 ) -> None:
     """Compute the features of images once, for `igcd count`, a workspace or your own program."""
     from igcd.assembly import build_encoder
-    from igcd.cli.predict import collect
     from igcd.cli.workspace import progress_bar
     from igcd.config import EncoderConfig
     from igcd.data.quarantine import Quarantine
@@ -46,7 +48,7 @@ def embed(
 
     if engine not in ENGINES:
         raise IgcdError(f"--engine must be one of {', '.join(ENGINES)}, got {engine!r}; choose one of them")
-    _, files = collect(images)
+    files = _files(images)
     config = EncoderConfig(backbone=backbone, weights=weights, size=size, cache=None)
     encoder = photo_encoder(build_encoder(config, quarantine=Quarantine()), engine)
     folder = EmbeddedFolder.begin(out, files.ids, encoder=encoder.key, shard_size=shard)
@@ -75,3 +77,20 @@ def embed(
     typer.echo(f"{n_new / seconds:,.1f} per second")
     if unreadable:
         typer.echo(f"{len(unreadable):,} could not be read: see {out / 'unreadable.json'}")
+
+
+def _files(paths: list[Path]) -> "FileImages":
+    """The image files: ids are paths that begin with the name of the folder, so that it can be moved as a whole.
+
+    Several folders or files have paths from the root of the file system.
+    """
+    from igcd.cli.predict import collect
+    from igcd.data.files import image_paths
+    from igcd.data.images import FileImages
+
+    if len(paths) == 1 and paths[0].is_dir():
+        folder = paths[0].absolute()
+        found = image_paths(folder.parent, folder.name)
+        if found:
+            return FileImages(folder.parent, found)
+    return collect(paths)[1]
