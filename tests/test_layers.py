@@ -35,7 +35,7 @@ ORDER += [
     "run_pictures",
     "runner",
 ]
-ORDER += ["comparison", "workspace", "review", "cli"]
+ORDER += ["comparison", "workspace", "embedding", "review", "cli"]
 
 
 def layer_of(path: Path) -> str:

@@ -8,7 +8,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from igcd.cli.count import METHODS, count
+from igcd.cli.count import METHODS, count, estimate_from, read_features
 from igcd.errors import IgcdError
 from igcd.functional.counting import COUNT_METHODS
 
@@ -185,3 +185,20 @@ def test_every_estimator_can_be_asked_for():
 def test_help_does_not_load_torch():
     code = "import sys; import igcd.cli.count; assert not {'torch', 'numpy', 'scipy'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
+
+
+def test_very_many_rows_stay_in_half_precision_and_count_alike(monkeypatch, tmp_path):
+    rng = np.random.default_rng(0)
+    y = np.arange(240) % 6
+    table = (4 * rng.normal(size=(6, 12))[y] + rng.normal(size=(240, 12))).astype(np.float16)
+    np.save(tmp_path / "x.npy", table)
+    names = [str(category) if category < 3 and row < 120 else "" for row, category in enumerate(y)]
+
+    def found():
+        rows = read_features(tmp_path / "x.npy")
+        settings = {"method": "density", "granularity": 0.0, "max_categories": None, "n_starts": 1, "seed": 0}
+        return rows.dtype, estimate_from(rows, names, **settings)[0].n_categories
+
+    assert found() == (np.float32, 6)
+    monkeypatch.setattr("igcd.functional.neighbors.EXACT_UP_TO", 100)  # the graph itself keeps its limit
+    assert found() == (np.float16, 6)

@@ -12,6 +12,7 @@ from igcd.workspace import decisions, queries
 from igcd.workspace.accept import accept_stage
 from igcd.workspace.backup import restore, write_backup
 from igcd.workspace.catalog import BACKUP_FILE, CATALOG_FILE, DamagedError, file_fault, open_catalog, time_of
+from igcd.workspace.schema import MIGRATIONS
 
 OWL, HARE = 1, 2
 
@@ -118,7 +119,7 @@ def test_what_is_not_restored(workspace, tmp_path):
 
 def test_a_newer_catalog_is_not_taken_for_a_damaged_one(workspace):
     db = sqlite3.connect(workspace / CATALOG_FILE)
-    db.execute("PRAGMA user_version = 2")
+    db.execute(f"PRAGMA user_version = {len(MIGRATIONS) + 1}")
     db.commit()
     db.close()
     with pytest.raises(IgcdError, match="update igcd"):

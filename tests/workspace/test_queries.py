@@ -65,6 +65,25 @@ def test_low_confidence_is_of_known_categories_and_unconfirmed(sample):
     assert page.photos[0].id not in {photo.id for photo in queries.low_confidence(catalog).photos}
 
 
+def test_photos_wait_whether_they_are_new_or_old(sample):
+    catalog, photo_ids = sample
+    assert sum(stage.n_waiting for stage in queries.status(catalog).stages) == 0
+    with catalog.transaction() as db:
+        db.execute("DELETE FROM assignments WHERE photo = (SELECT MAX(id) FROM photos)")
+    assert [stage.n_waiting for stage in queries.status(catalog).stages][-1] == 1
+    with catalog.transaction() as db:
+        db.execute("DELETE FROM assignments WHERE photo = ?", (photo_ids["hare"][0],))
+        stages = [
+            row["stage"]
+            for row in db.execute("SELECT stage FROM photos WHERE id NOT IN (SELECT photo FROM assignments)")
+        ]
+    waiting = {stage.stage: stage.n_waiting for stage in queries.status(catalog).stages if stage.n_waiting}
+    assert waiting == {stage: stages.count(stage) for stage in stages}
+    with catalog.transaction() as db:
+        db.execute("UPDATE photos SET broken = 'torn' WHERE id = (SELECT MAX(id) FROM photos)")
+    assert sum(stage.n_waiting for stage in queries.status(catalog).stages) == 1
+
+
 def test_nearest_known_follows_merges(sample):
     catalog, _ = sample
     assert [near.category.id for near in queries.nearest_known(catalog, HARE)] == [OWL, FOX]

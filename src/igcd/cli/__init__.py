@@ -14,6 +14,7 @@ from igcd import __version__
 from igcd.cli.build_commands import Json, add_build_commands
 from igcd.cli.compare import add_comparison_commands
 from igcd.cli.count import count
+from igcd.cli.embed import embed
 from igcd.cli.review import review
 from igcd.cli.score import score
 from igcd.cli.workspace import add_workspace_commands, predict_with_workspace
@@ -139,6 +140,7 @@ def ls(
 
 app.command()(score)
 app.command()(count)
+app.command()(embed)
 
 
 @app.command()

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 METHODS = ("density", "kmeans", "silhouette")
 NO_LABEL = ("", "-1")
 LABEL_COLUMNS = ("label", "category")
+MAPPED_FROM = 2**28
+"""Bytes from which a file of embeddings stays on disk and is read part by part."""
 MAX_STARTS = 10_000
 """More would go on for ever: each is a k-means of its own for every number of categories that is tried."""
 
@@ -25,7 +27,7 @@ def count(
     features: Annotated[
         Path,
         typer.Argument(
-            help="One embedding per row, a .npy file of numbers.",
+            help="One embedding per row, a .npy file of numbers, or a folder of `igcd embed`.",
             metavar="FEATURES.npy",
             show_default=False,
             readable=False,  # we check it: a file that cannot be read is an error like all others
@@ -110,7 +112,7 @@ def estimate_from(
 
     codes = {name: code for code, name in enumerate(sorted(set(names) - set(NO_LABEL)))}
     rows = np.array([codes.get(name, -1) for name in names], dtype=np.int64)
-    single = torch.from_numpy(embeddings.astype(np.float32))
+    single = torch.from_numpy(embeddings if embeddings.dtype == np.float16 else embeddings.astype(np.float32))
     estimate = estimate_count(
         method,  # type: ignore[arg-type]  # one of METHODS, which count() has checked
         single[rows >= 0],
@@ -128,6 +130,10 @@ def read_features(path: Path) -> "npt.NDArray[np.floating]":
     """A table of numbers from a .npy file, (n, d), brought to a largest one near 1: scale is not information."""
     import numpy as np
 
+    from igcd.embedding.shards import features_path
+    from igcd.functional.neighbors import EXACT_UP_TO
+
+    path = features_path(path)
     table = _read_npy(path, "embeddings")
     if table.ndim != 2 or table.shape[1] == 0:
         raise IgcdError(
@@ -135,7 +141,8 @@ def read_features(path: Path) -> "npt.NDArray[np.floating]":
         )
     if not (np.issubdtype(table.dtype, np.integer) or np.issubdtype(table.dtype, np.floating)):
         raise IgcdError(f"{path} must hold numbers, got {table.dtype}; save the embeddings as float32")
-    numbers = table.astype(np.result_type(table.dtype, np.float32), copy=False)
+    keeps_half = table.dtype == np.float16 and len(table) > EXACT_UP_TO  # twice the memory would be a lot there
+    numbers = table if keeps_half else table.astype(np.result_type(table.dtype, np.float32), copy=False)
     finite = np.isfinite(numbers).all(axis=1)
     if not finite.all():
         raise IgcdError(
@@ -217,7 +224,7 @@ def _read_npy(path: Path, what: str) -> "npt.NDArray[np.generic]":
     if not path.is_file():
         raise IgcdError(f"expected a .npy file of {what}, {path} is not a file; check the path")
     try:
-        return read_npy(path)
+        return read_npy(path, mapped=path.stat().st_size >= MAPPED_FROM)
     except DamagedArrayError as error:
         raise IgcdError(
             f"{path} cannot be read as .npy ({error}); save the {what} as numbers with numpy.save"

@@ -27,7 +27,7 @@ def predict(folder: Path, paths: Sequence[Path], *, as_json: bool) -> None:
     require_finite(model.tensors, model.path)
     last_stage = read_record(folder / "stages" / f"stage-{model.n_stages - 1}.json", StageRecord)
 
-    names, images = _collect(paths)
+    names, images = collect(paths)
     quarantine = Quarantine(limit=1.0)
     encoder = build_encoder(recipe.encoder, quarantine=quarantine)
     fabric = build_fabric(recipe.model_copy(update={"devices": 1}))  # however many processes learned
@@ -65,7 +65,7 @@ def predict(folder: Path, paths: Sequence[Path], *, as_json: bool) -> None:
     console().print(table)
 
 
-def _collect(paths: Sequence[Path]) -> tuple[list[str], FileImages]:
+def collect(paths: Sequence[Path]) -> tuple[list[str], FileImages]:
     """The names of all images as a person gave them, and the images, each once."""
     name_of: dict[str, str] = {}  # by the path from the root of the file system
     for path in paths:

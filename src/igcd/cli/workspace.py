@@ -72,7 +72,7 @@ def init(
         raise IgcdError(f"--fast means --size {FAST_SIZE}, got --size {size} as well; give one of the two")
     encoder = {"backbone": backbone, "weights": weights, "size": FAST_SIZE if fast else size}
     encoder = {key: value for key, value in encoder.items() if value is not None}
-    with _progress("reading") as progress:
+    with progress_bar("reading") as progress:
         report = init_workspace(
             folder,
             images,
@@ -97,7 +97,7 @@ def add(
     from igcd.workspace.catalog import open_catalog
     from igcd.workspace.photos import add_photos
 
-    with open_catalog(folder) as catalog, _progress("reading") as progress:
+    with open_catalog(folder) as catalog, progress_bar("reading") as progress:
         report = add_photos(catalog, images, progress=progress)
     _say(report.sentence())
     _list_broken(report.broken)
@@ -113,6 +113,10 @@ def discover(
     epochs: Annotated[
         int | None, typer.Option(help="Epochs of --adapt; 15, and 10 when it was adapted before.", min=1)
     ] = None,
+    features: Annotated[
+        Path | None,
+        typer.Option(help="Folder of `igcd embed`: photos in it are not looked at again.", show_default=False),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Find out what the new photos are: known categories, new ones, or unsure."""
@@ -126,7 +130,7 @@ def discover(
         adapted = None
         if adapt:
             first, later = (Optimization(epochs), Optimization(epochs)) if epochs else (FIRST_STAGE, LATER_STAGES)
-            with _progress("views") as views, _progress("epochs") as epoch:
+            with progress_bar("views") as views, progress_bar("epochs") as epoch:
                 encoder = encoder_of(catalog, progress=views)
                 adapted = adapt_tail(
                     catalog,
@@ -140,7 +144,11 @@ def discover(
         photo_encoder = (
             AdaptedEncoder(encoder, open_tail(encoder, adapted)) if adapted else current_encoder(catalog, encoder)
         )
-        with _progress("looking at photos") as embedding, _doing() as working:
+        if features is not None:
+            from igcd.embedding.into_workspace import take_features
+
+            take_features(catalog, photo_encoder, features)
+        with progress_bar("looking at photos") as embedding, _doing() as working:
             report = look(catalog, photo_encoder, adapted=adapted, embedding=embedding, working=working)
     if as_json:
         print(json.dumps({"sentence": report.sentence(), **asdict(report)}, indent=2, ensure_ascii=False))
@@ -283,7 +291,7 @@ def predict_with_workspace(folder: Path, paths: Sequence[Path], *, as_json: bool
 
 
 @contextmanager
-def _progress(title: str) -> "Iterator[Progress]":
+def progress_bar(title: str) -> "Iterator[Progress]":
     """A bar with the time left on standard error, from the first call on."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn

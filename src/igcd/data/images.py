@@ -229,6 +229,11 @@ class FileImages(ImageSet):
             if _climbs_out(image_id):
                 raise IgcdError(f"{image_id!r} leaves the image folder {root}; list only files inside it")
 
+    @property
+    def root(self) -> Path:
+        """The folder that ids are paths below."""
+        return Path(self._root)
+
     def _real_path(self, idx: int) -> Path:
         return Path(os.path.realpath(Path(self._root, self.ids[idx])))  # Path.resolve raises on a link to itself
 

@@ -83,7 +83,8 @@ class CategoryMeans:
         """The most probable of some categories for each row, −1 if there is none. (n, d) whitened, (c,) -> (n,)."""
         if not len(ids):
             return torch.full((len(rows),), UNLABELED)
-        return ids[self.probs(rows, ids).argmax(dim=1)]
+        parts = [self.log_probs(part, ids).argmax(dim=1) for part in torch.split(rows, ROWS_AT_A_TIME)]
+        return ids[torch.cat(parts)]
 
     def assign(self, rows: Tensor, ids: Tensor, *, unsure: float) -> Tensor:
         """The same with −1 for unsure rows: the best is improbable, or not of these `ids`, or no mean is near.
@@ -92,10 +93,13 @@ class CategoryMeans:
         """
         if not len(ids):
             return self.predict(rows, ids)
-        best = self.probs(rows, ids).max(dim=1)
-        is_other = ~torch.isin(self.predict(rows, self.ids), ids)
-        is_unsure = (best.values < unsure) | is_other | ~self.is_near(rows)
-        return ids[best.indices].masked_fill(is_unsure, UNLABELED)
+        parts = []
+        for part in torch.split(rows, ROWS_AT_A_TIME):  # all probabilities at once would not fit into memory
+            best = self.probs(part, ids).max(dim=1)
+            is_other = ~torch.isin(self.predict(part, self.ids), ids)
+            is_unsure = (best.values < unsure) | is_other | ~self.is_near(part)
+            parts.append(ids[best.indices].masked_fill(is_unsure, UNLABELED))
+        return torch.cat(parts)
 
     def is_near(self, rows: Tensor) -> Tensor:
         """Which rows some mean is near to; the others are of none of these categories. (n, d) whitened -> (n,).
@@ -125,4 +129,4 @@ def reach_of(rows: Tensor, categories: Tensor) -> float:
 
 def _closeness(rows: Tensor, means: Tensor) -> Tensor:
     """Half of (1 − d²), d the distance from each row, of length 1, to each mean. (n, d), (c, d) -> (n, c)."""
-    return rows @ means.T - means.square().sum(dim=1) / 2
+    return rows.to(means.dtype) @ means.T - means.square().sum(dim=1) / 2

@@ -36,6 +36,7 @@ from igcd.discoverer.space import Space
 from igcd.discoverer.storing import FITTED, from_state, to_state
 from igcd.functional.calibration import DEFAULT_SHARPNESS, rehearsed_sharpness
 from igcd.functional.discovery import Discovered, discover
+from igcd.functional.neighbors import EXACT_UP_TO
 from igcd.functional.whitening import Whitening
 from igcd.memory.category_ledger import DiscovererError, Label
 from igcd.memory.support_set import SupportSet
@@ -78,6 +79,8 @@ class CategoryDiscoverer(
     category_ids_: their ids, which stay whatever they are renamed to.
     labels_: label of every row of the last call; the unlabeled mark (−1 or "") where unsure.
     n_novel_: how many of the categories were found and not named yet.
+    neighbor_recall_: share of the true neighbors that the last call looked at: 1, or with more than 100,000 rows an
+        estimate, because neighbors are approximate there (docs/scale.md).
     discoveries_: how each category that was found was found, see `Discovery`.
     means_: the mean of each category in the whitened space, rows as in `categories_`.
     ledger_: every category there is or was, see `CategoryLedger`.
@@ -146,15 +149,16 @@ class CategoryDiscoverer(
         for label in {label for label in labels if label is not None and label in self.ledger_}:
             self.ledger_.find(label)  # a rejected one is an error before anything has changed
         keys, first_rows, of_row = np.unique(digests(X), return_index=True, return_inverse=True)
-        rows = X[first_rows]
-        if first:
-            self._space = Space.fit(rows, n_components=self.n_components)
-        h = self._space(rows)
+        is_large = len(keys) > EXACT_UP_TO
+        if first:  # copies of rows move the principal components of very many rows by little
+            self._space = Space.fit(X if is_large else X[first_rows], n_components=self.n_components)
+        h = self._space(X, first_rows)
         if first:
             kept = SupportSet(n_per_category=self.n_kept)
-            kept.content = h[:0]
+            dtype = self._space.projection.mean.dtype
+            kept.content = h[:0].to(dtype)
             self._kept = KeptRows(self.ledger_, kept)
-            self._means = CategoryMeans(Whitening(torch.eye(h.shape[1], dtype=h.dtype)), DEFAULT_SHARPNESS)
+            self._means = CategoryMeans(Whitening(torch.eye(h.shape[1], dtype=dtype)), DEFAULT_SHARPNESS)
         ids = self._take_in_labels(one_label_each(labels, of_row, len(keys)), keys, h)
         batch = Batch(keys, first_rows.astype(np.int64), h, ids)
         is_labeled = (ids != UNLABELED).numpy()
@@ -224,6 +228,7 @@ class CategoryDiscoverer(
             seed=self.random_state,
         )
         self.n_groups_ = found.cut.n_groups
+        self.neighbor_recall_ = found.recall
         if recalibrates:
             self._n_calibrated = n_labeled
             sharpness = rehearsed_sharpness(found, unlabeled, known, categories, seed=self.random_state)
@@ -242,19 +247,23 @@ class CategoryDiscoverer(
                     np.isin(batch.keys, self._kept.keys_of(category_id))
                 )
                 if new.any():
-                    self._means.add(category_id, self._whitened(batch.h[new]))
+                    self._means.add(category_id, self._whitened(batch.h[new]).to(known.dtype))
         return found
 
     def _take_in(self, batch: Batch, rows: Tensor, found: Discovered) -> None:
         """Opens the categories that were found among some rows, and keeps some of each. (n,) positions."""
-        whitened = self._whitened(batch.h[rows])
-        for number in range(found.n_novel):
+        whitened, kept, ids = self._whitened(batch.h[rows]), [rows[:0]], [rows[:0]]
+        by_category = torch.split(
+            found.category.argsort(stable=True),
+            torch.bincount(found.category + 1, minlength=found.n_known + found.n_novel + 1).tolist(),
+        )[1 + found.n_known :]  # first those of no category, then those of known ones
+        for number, own in enumerate(by_category):
             mean = found.means[found.n_known + number]
-            own = (found.category == found.n_known + number).nonzero()[:, 0]
             peak = found.typical[number]
             others = own[own != peak]
-            others = others[(whitened[others] @ mean).argsort(descending=True, stable=True)]
+            others = others[(whitened[others].to(mean.dtype) @ mean).argsort(descending=True, stable=True)]
             members = torch.cat([peak[None], others])[: self._kept.entries.n_per_category]
+            kept.append(members)
             nearest_id, similarity = self._most_alike(mean)
             category_id = self.ledger_.open()
             self._means.put(category_id, mean, len(own))
@@ -271,8 +280,10 @@ class CategoryDiscoverer(
                     similarity=similarity,
                 )
             )
-            keys = batch.keys[rows[members].numpy()].tolist()
-            self._kept.add_guesses(batch.h[rows[members]], torch.full((len(members),), category_id), keys)
+            ids.append(torch.full((len(members),), category_id))
+        members = torch.cat(kept)
+        keys = batch.keys[rows[members].numpy()].tolist()
+        self._kept.add_guesses(batch.h[rows[members]], torch.cat(ids), keys)
 
     def _most_alike(self, mean: Tensor) -> tuple[int | None, float | None]:
         """The category whose mean is most similar to this one, and the cosine. (c,)."""
@@ -412,14 +423,18 @@ class CategoryDiscoverer(
     # Reading what comes in -------------------------------------------------------------------------------------------
 
     @property
-    def _dtype(self) -> np.dtype[Any]:
-        """Of the computing: that of the first features, float32 or float64."""
-        return np.dtype(self._dtype_name)
+    def _dtypes(self) -> list[np.dtype[Any]]:
+        """What features are taken as: the type of the first ones, float32 or float64, and half precision as float32.
+
+        Half precision is read part by part: a mapped file of it is never in memory as a whole.
+        """
+        dtype = np.dtype(self._dtype_name)
+        return [dtype, np.dtype(np.float16)] if dtype == np.float32 else [dtype]
 
     def _read(
         self, X: npt.ArrayLike, y: npt.ArrayLike | None, *, first: bool
     ) -> tuple[npt.NDArray[Any], list[Label | None]]:
-        dtypes = [np.float64, np.float32] if first else self._dtype
+        dtypes = [np.float64, np.float32, np.float16] if first else self._dtypes
         features: npt.NDArray[Any]
         values: npt.NDArray[Any]
         if y is None:
@@ -428,13 +443,13 @@ class CategoryDiscoverer(
         else:
             features, values = validate_data(self, X, y, dtype=dtypes, reset=first)
         if first:
-            self._dtype_name: str = features.dtype.name
+            self._dtype_name: str = np.promote_types(features.dtype, np.float32).name
             self.ledger_ = ledger_for(values, unlabeled=self.unlabeled, first_novel=self.first_novel)
         return features, self.ledger_.read(values)
 
     def _read_features(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         check_is_fitted(self)
-        return validate_data(self, X, dtype=self._dtype, reset=False)  # type: ignore[no-any-return]
+        return validate_data(self, X, dtype=self._dtypes, reset=False)  # type: ignore[no-any-return]
 
     def _compared(self, X: npt.ArrayLike) -> Tensor:
         """Features as they are compared: centered, reduced, whitened, of length 1. (n, d) -> (n, c)."""

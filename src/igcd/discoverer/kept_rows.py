@@ -32,6 +32,7 @@ class KeptRows:
 
         A discovery that has lost all that was kept of it to another category was that one; which was which is returned.
         """
+        h = h.to(self.entries.content.dtype)
         typical = select_per_category(h, ids, N_HERDED, select=herding).tolist()
         order = typical + sorted(set(range(len(h))) - set(typical))
         former = dict(zip(self.entries.image_ids, self.entries.categories.tolist(), strict=True))
@@ -49,6 +50,7 @@ class KeptRows:
         """Keeps rows of new categories, the most typical of each first. A row that is kept already stays."""
         held = set(self.entries.image_ids)
         free = [row for row, key in enumerate(keys) if key not in held]
+        h = h.to(self.entries.content.dtype)
         self.entries.add(h[free], ids[free], [keys[row] for row in free], pseudo_labeled=True)
 
     # A person's decisions --------------------------------------------------------------------------------------------
@@ -97,7 +99,7 @@ class KeptRows:
         is_labeled = batch.ids != UNLABELED
         labeled = set(batch.keys[is_labeled.numpy()].tolist())
         others = torch.tensor([key not in labeled for key in self.entries.image_ids], dtype=torch.bool)
-        h = torch.cat([batch.h[is_labeled], self.entries.content[others]])
+        h = torch.cat([batch.h[is_labeled].to(self.entries.content.dtype), self.entries.content[others]])
         return h, torch.cat([batch.ids[is_labeled], self.entries.categories[others]])
 
     def not_among(self, batch: Batch) -> Tensor:

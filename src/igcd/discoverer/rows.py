@@ -1,7 +1,7 @@
 """Rows as the discoverer takes them in: each content once, in an order that depends on content alone."""
 
 import hashlib
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,6 +12,8 @@ from torch import Tensor
 
 from igcd.memory.category_ledger import Label
 from igcd.types import IntArray
+
+_ROWS_AT_A_TIME = 4096
 
 
 @dataclass(frozen=True)
@@ -25,9 +27,13 @@ class Batch:
 
 
 def digests(features: npt.NDArray[Any]) -> npt.NDArray[np.str_]:
-    """A digest of the content of each row. (n, d) -> (n,)."""
-    rows = (row + 0.0 for row in features)  # −0 is 0
-    return np.array([hashlib.blake2b(row.tobytes(), digest_size=16).hexdigest() for row in rows])
+    """A digest of the content of each row. (n, d) -> (n,). A row in half precision has that of the same float32."""
+    dtype = np.promote_types(features.dtype, np.float32)
+    found = np.empty(len(features), dtype="U32")
+    for start in range(0, len(features), _ROWS_AT_A_TIME):
+        part = np.ascontiguousarray(features[start : start + _ROWS_AT_A_TIME], dtype=dtype) + 0.0  # −0 is 0
+        found[start : start + len(part)] = [hashlib.blake2b(row, digest_size=16).hexdigest() for row in part]
+    return found
 
 
 def rising(labels: set[Label]) -> list[Label]:
@@ -41,11 +47,11 @@ def one_label_each(labels: Sequence[Label | None], groups: IntArray, n_groups: i
     >>> one_label_each(["b", None, "a", "b", None], np.array([0, 0, 0, 0, 1]), 2)
     ['b', None]
     """
-    votes: list[Counter[Label]] = [Counter() for _ in range(n_groups)]
+    votes: dict[int, Counter[Label]] = defaultdict(Counter)
     for label, group in zip(labels, groups.tolist(), strict=True):
         if label is not None:
             votes[group][label] += 1
-    return [
-        max(rising({*vote}), key=lambda label, vote=vote: vote[label]) if vote else None  # type: ignore[misc]
-        for vote in votes
-    ]
+    most_frequent: list[Label | None] = [None] * n_groups
+    for group, vote in votes.items():
+        most_frequent[group] = max(rising({*vote}), key=vote.__getitem__)
+    return most_frequent

@@ -40,6 +40,7 @@ def check_stored(
         "exponent": abs(space.exponent) < 2000,
         "sharpness": is_finite_number(means.sharpness) and means.sharpness > 0,
         "reach": is_finite_number(means.reach),
+        "recall": 0 <= fitted["neighbor_recall_"] <= 1,
         "kept rows": entries.content.ndim == 2 and (len(entries) == 0 or entries.content.shape[1] == width),
         "rows per category": is_count(entries.n_per_category),
         "categories of kept rows": _are_ids(entries.categories, n) and bool((entries.categories != UNLABELED).all()),

@@ -24,7 +24,7 @@ from igcd.memory.support_set import SupportSet
 STATE_VERSION = 2
 _NUMBERS = ("n_features_in_", "_dtype_name", "_n_batches", "_n_calibrated", "n_groups_")
 _OBJECTS = ("ledger_", "_kept", "_space", "_means", "_discoveries", "_row_ids", "_row_keys", "feature_names_in_")
-FITTED = (*_NUMBERS, *_OBJECTS)
+FITTED = (*_NUMBERS, "neighbor_recall_", *_OBJECTS)
 """The attributes of an estimator that say what it has learned."""
 
 T = TypeVar("T")
@@ -51,7 +51,7 @@ def to_state(parameters: Mapping[str, Any], fitted: Mapping[str, Any]) -> tuple[
         "parameters": json.dumps(dict(parameters)),
         "ledger": json.dumps(fitted["ledger_"].state()),
         "discoveries": json.dumps([asdict(discovery) for discovery in fitted["_discoveries"]]),
-        "fitted": json.dumps({name: fitted[name] for name in _NUMBERS}),
+        "fitted": json.dumps({name: fitted[name] for name in (*_NUMBERS, "neighbor_recall_")}),
         "scale": json.dumps({"exponent": space.exponent, "sharpness": means.sharpness, "reach": means.reach}),
     }
     if "feature_names_in_" in fitted:
@@ -73,6 +73,7 @@ def from_state(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> tu
         space = _part(tensors, "space.")
         numbers = json.loads(metadata["fitted"])
         fitted = {name: numbers[name] for name in _NUMBERS} | {
+            "neighbor_recall_": float(numbers.get("neighbor_recall_", 1.0)),  # not in what earlier versions stored
             "ledger_": ledger,
             "_kept": KeptRows(ledger, kept),
             "_space": Space(int(scale["exponent"]), Projection(space["mean"], space["components"])),

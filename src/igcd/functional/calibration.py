@@ -25,6 +25,7 @@ MAX_ROWS = 4096
 """Of more rows a sample is rehearsed with."""
 MIN_CATEGORIES = 4
 """With fewer labeled categories nothing is rehearsed."""
+_ROWS_AT_A_TIME = 65536
 
 
 def spread_sharpness(found: Discovered, unlabeled: Tensor) -> float:
@@ -33,8 +34,12 @@ def spread_sharpness(found: Discovered, unlabeled: Tensor) -> float:
         return DEFAULT_SHARPNESS
     distances = torch.cdist(found.means, found.means).fill_diagonal_(torch.inf)
     towards = normalize(found.means[distances.argmin(dim=1)] - found.means, dim=1)
-    apart = found.whitening(unlabeled) - found.means[found.category]
-    variance = float((apart * towards[found.category]).sum(dim=1).square().mean())
+    total = 0.0
+    parts = torch.split(unlabeled, _ROWS_AT_A_TIME), torch.split(found.category, _ROWS_AT_A_TIME)
+    for rows, own in zip(*parts, strict=True):
+        apart = found.whitening(rows) - found.means[own]
+        total += float((apart * towards[own]).sum(dim=1).square().sum())
+    variance = total / len(unlabeled)
     return INDEPENDENT / variance if variance > 0 else DEFAULT_SHARPNESS
 
 

@@ -77,7 +77,8 @@ def count_by_density(labeled: Tensor, labels: Tensor, unlabeled: Tensor, *, gran
     known_ids, _ = distinct(labels)
     known, unknown = project_together(labeled, unlabeled)
     found = discover(unknown, known, labels, granularity=granularity)
-    return CountEstimate("density", len(known_ids) + found.n_novel, found.n_novel, 1, {"height": found.cut.height})
+    details = {"height": found.cut.height, "neighbor_recall": found.recall}
+    return CountEstimate("density", len(known_ids) + found.n_novel, found.n_novel, 1, details)
 
 
 def count_by_kmeans(

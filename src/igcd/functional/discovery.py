@@ -26,7 +26,15 @@ from igcd.functional.gaussian import ScatterStatistics, scatter_statistics
 from igcd.functional.grouping import distinct
 from igcd.functional.growing_scatter import no_statistics
 from igcd.functional.neighbors import neighbor_graph
-from igcd.functional.pulling import MAX_NODES, N_NEIGHBORS, group_means, node_of_rows, pull_together, tree_over
+from igcd.functional.pulling import (
+    MAX_NODES,
+    N_NEIGHBORS,
+    few_nodes,
+    group_means,
+    node_of_rows,
+    pull_together,
+    tree_over,
+)
 from igcd.functional.tree_cut import CLEAR, Cut, choose_cut, clear_gap
 from igcd.functional.whitening import Whitening, fit_whitening
 from igcd.types import FloatArray, IntArray
@@ -51,6 +59,7 @@ class Discovered:
     category: Tensor  # (n,) position in `means` of each unlabeled row; −1 where there is no category at all
     typical: Tensor  # (k,) the unlabeled row of each new category that is densest
     cut: Cut
+    recall: float = 1.0  # of the neighbors that all of it rests on, see `Neighbors`
 
     @property
     def n_known(self) -> int:
@@ -83,6 +92,7 @@ def discover(
     one that an earlier call found, for answers in the same space.
     """
     known_ids, owners = distinct(categories)
+    labeled = labeled.to(torch.promote_types(labeled.dtype, torch.float32))  # half precision is for storage
     statistics = (
         scatter_statistics(labeled, owners, n_categories=len(known_ids))
         if len(labeled)
@@ -90,13 +100,13 @@ def discover(
     )
     if whitening is None:
         generator = torch.Generator().manual_seed(seed)
-        whitening = fit_whitening(torch.cat([labeled, unlabeled]), statistics, generator=generator)
+        whitening = fit_whitening(torch.cat([labeled.to(unlabeled.dtype), unlabeled]), statistics, generator=generator)
     if smallest is None:
         smallest = smallest_size(statistics.counts)
     if len(unlabeled) == 0:
         means = group_means(whitening(labeled), owners, len(known_ids))
         return Discovered(whitening, means, known_ids, owners[:0], owners[:0], Cut(len(known_ids), 0.0, 0.0))
-    rows = whitening(torch.cat([labeled, unlabeled]))
+    rows = whitening(torch.cat([labeled.to(unlabeled.dtype), unlabeled]))
     scene = _set_scene(rows, owners)
     cut = choose_cut(scene.blind, scene.node, rows, scene.neighbors, owners.cpu().numpy(), seed=seed)
     if height is not None:
@@ -109,7 +119,7 @@ def discover(
     start = torch.from_numpy(_by_category(groups, scene, len(known_ids))[scene.seeing_node])
     means, category = _refine(rows, owners, start, n_known=len(known_ids), keeps_all=n_novel is not None)
     typical = _densest(scene.density[len(labeled) :], category, len(known_ids), len(means))
-    return Discovered(whitening, means, known_ids, category, typical, cut)
+    return Discovered(whitening, means, known_ids, category, typical, cut, scene.recall)
 
 
 def discover_from_statistics(
@@ -168,16 +178,17 @@ class _Scene:
     seeing_node: IntArray  # (n,) the node of each unlabeled row in it
     sizes: IntArray  # rows of each node of `seeing`; a part of a known category has all of its own
     density: Tensor  # (m + n,)
+    recall: float
 
 
 def _set_scene(rows: Tensor, owners: Tensor) -> _Scene:
     n_labeled = len(owners)
     node, neighbors = torch.arange(len(rows)), torch.zeros(len(rows), 1, dtype=torch.int64)
-    pulled, densities = rows, torch.ones(len(rows))
+    pulled, densities, recall = rows, torch.ones(len(rows)), 1.0
     if len(rows) > 1:
         graph = neighbor_graph(rows, min(N_NEIGHBORS, len(rows) - 1))
-        neighbors, pulled, densities = graph.idx, pull_together(rows, graph), density(graph)
-        node = node_of_rows(graph)
+        neighbors, pulled, densities, recall = graph.idx, pull_together(rows, graph), density(graph), graph.recall
+        node = few_nodes(pulled, node_of_rows(graph))
     blind = tree_over(pulled, node)
     parts, part_of = parts_of_categories(pulled[:n_labeled], owners)
     of_unlabeled = distinct(node[n_labeled:])[1] + len(part_of)
@@ -191,6 +202,7 @@ def _set_scene(rows: Tensor, owners: Tensor) -> _Scene:
         of_unlabeled.numpy(),
         torch.bincount(nodes).numpy(),
         densities,
+        recall,
     )
 
 
@@ -306,7 +318,7 @@ def _from_large_to_small(means: Tensor, n_rows: Tensor, n_known: int) -> Tensor:
 def nearest_mean(rows: Tensor, means: Tensor) -> Tensor:
     """The mean that each row is nearest to. (n, d), (c, d) -> (n,)."""
     offsets = means.square().sum(dim=1) / 2
-    parts = [(part @ means.T - offsets).argmax(dim=1) for part in torch.split(rows, _ROWS_AT_A_TIME)]
+    parts = [(part.to(means.dtype) @ means.T - offsets).argmax(dim=1) for part in torch.split(rows, _ROWS_AT_A_TIME)]
     return torch.cat(parts) if parts else torch.empty(0, dtype=torch.int64)
 
 

@@ -28,6 +28,7 @@ def explained_shares(rows: Tensor, tried: IntArray, *, seed: int = 0) -> FloatAr
     generator = torch.Generator().manual_seed(seed)
     if len(rows) > MAX_ROWS:
         rows = rows[torch.randperm(len(rows), generator=generator)[:MAX_ROWS]]
+    rows = rows.to(torch.promote_types(rows.dtype, torch.float32))  # half precision is for storage
     halves = torch.randperm(rows.shape[1], generator=generator).tensor_split(2)
     if len(rows) < 2 or not len(halves[1]):
         return np.zeros(len(tried))

@@ -1,5 +1,10 @@
-"""Exact nearest neighbors by cosine similarity in bounded memory: the one graph that all about density reads."""
+"""Nearest neighbors by cosine similarity in bounded memory: the one graph that all about density reads.
 
+Exact up to a size, because that takes the square of the number of rows; above it nearly all of the true neighbors, and
+how many of them is estimated and goes with the graph.
+"""
+
+import warnings
 from dataclasses import dataclass
 
 import torch
@@ -7,10 +12,16 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from igcd.errors import IgcdError
+from igcd.functional.approximate_neighbors import PackageMissingError, approximate_neighbors
 
 SIMILARITY_STEPS = 2**20
 """Similarities are rounded to 1 / 2**20, about what float32 gets wrong in a sum of a thousand products. Copies of an
 image then tie exactly, and neither the size of the chunks nor the order of the sum decides who is nearer."""
+
+EXACT_UP_TO = 100_000
+"""Rows up to which a graph is exact. There it takes a minute of one core; PyNNDescent takes as long to start."""
+N_CHECKED = 1_000
+"""Rows of an approximate graph whose true neighbors are looked up to estimate its recall."""
 
 _BELOW_ANY_SIMILARITY = -2.0
 _BYTES_PER_PAIR = 16  # a float32 similarity, and in the worst case an int64 key and a copy of the row
@@ -22,6 +33,7 @@ class Neighbors:
 
     idx: Tensor  # (n, k) int64
     similarity: Tensor  # (n, k) cosine, falling along each row
+    recall: float = 1.0  # share of the true neighbors that are here: 1 where exact, else estimated on a sample
 
     def __len__(self) -> int:
         return len(self.idx)
@@ -38,19 +50,31 @@ class Neighbors:
                 f"this graph holds {self.k} neighbors of each image, {k} were asked for; "
                 "build it with the largest number needed"
             )
-        return Neighbors(self.idx[:, :k], self.similarity[:, :k])
+        return Neighbors(self.idx[:, :k], self.similarity[:, :k], self.recall)
 
 
-def neighbor_graph(features: Tensor, k: int, *, max_bytes: int = 2**28) -> Neighbors:
+def neighbor_graph(
+    features: Tensor, k: int, *, approximate_above: int = EXACT_UP_TO, seed: int = 0, max_bytes: int = 2**28
+) -> Neighbors:
     """The k nearest other images of each image. (n, d) -> (n, k).
 
-    An image is never its own neighbor; a copy of it is. `max_bytes` bounds what is held beside input and result.
+    An image is never its own neighbor; a copy of it is. With more images than `approximate_above` some neighbors are
+    not the nearest: `recall` says how many are. The search starts from what `seed` draws. `max_bytes` bounds what an
+    exact graph holds beside input and result; an approximate one holds a copy of the features and some 0.5 kB per row.
     """
     if not 1 <= k < len(features):
         raise IgcdError(
             f"n_neighbors must be at least 1 and below the number of images, got {k} for {len(features)}; "
             "lower the number of neighbors"
         )
+    if len(features) > approximate_above:
+        try:
+            return _approximate(features, k, seed=seed, max_bytes=max_bytes)
+        except PackageMissingError as error:
+            warnings.warn(
+                f"the neighbors of {len(features):,} images are searched exactly, which takes long; {error}",
+                stacklevel=2,
+            )
     return _search(features, features, k, exclude_self=True, max_bytes=max_bytes)
 
 
@@ -62,6 +86,40 @@ def nearest_neighbors(queries: Tensor, features: Tensor, k: int, *, max_bytes: i
             "lower the number of neighbors"
         )
     return _search(queries, features, k, exclude_self=False, max_bytes=max_bytes)
+
+
+def _approximate(features: Tensor, k: int, *, seed: int, max_bytes: int) -> Neighbors:
+    n_rows, n_cols = _chunk_shape(len(features), k, features.shape[1], max_bytes)
+    _require_finite(features, n_cols)
+    idx = approximate_neighbors(features.cpu(), k, seed=seed).to(features.device)
+    dtype = torch.promote_types(features.dtype, torch.float32)
+    similarity = torch.empty(idx.shape, dtype=dtype, device=features.device)
+    n_rows = max(1, min(n_rows, max_bytes // (8 * features.shape[1] * (k + 2))))
+    parts = (torch.split(table, n_rows) for table in (features, idx, similarity))
+    for own, near, of_near in zip(*parts, strict=True):
+        unit = normalize(own.to(dtype), dim=1)
+        around = normalize(features[near.clamp(min=0).ravel()].to(dtype), dim=1).reshape(*near.shape, -1)
+        pairs = _rounded((around @ unit[:, :, None])[:, :, 0])
+        by_idx = near.sort(dim=1)
+        pairs, order = pairs.gather(1, by_idx.indices).sort(dim=1, descending=True, stable=True)
+        near.copy_(by_idx.values.gather(1, order))
+        of_near.copy_(pairs)
+    lost = (idx < 0).any(dim=1).nonzero()[:, 0]
+    if len(lost):
+        idx[lost], similarity[lost] = _others(features, lost, k, max_bytes)
+    sample = torch.randperm(len(idx), generator=torch.Generator().manual_seed(seed))[:N_CHECKED].to(idx.device)
+    _, true = _others(features, sample, k, max_bytes)
+    # By similarity and not by position: of two that are equally far, but for the last step, either is right.
+    recall = float((similarity[sample] >= true[:, -1:] - 1.5 / SIMILARITY_STEPS).double().mean())
+    return Neighbors(idx, similarity, recall)
+
+
+def _others(features: Tensor, rows: Tensor, k: int, max_bytes: int) -> tuple[Tensor, Tensor]:
+    """The exact neighbors of some rows, and how similar they are. (n, d), (r,) -> (r, k), (r, k)."""
+    found = _search(features[rows], features, k + 1, exclude_self=False, max_bytes=max_bytes)
+    is_self = found.idx == rows[:, None]
+    is_self[:, -1] |= ~is_self.any(dim=1)  # among copies of a row it may not be in its own list
+    return found.idx[~is_self].reshape(-1, k), found.similarity[~is_self].reshape(-1, k)
 
 
 def _search(queries: Tensor, features: Tensor, k: int, *, exclude_self: bool, max_bytes: int) -> Neighbors:

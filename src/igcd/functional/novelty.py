@@ -25,8 +25,15 @@ class Projection:
     components: Tensor  # (c, d), orthonormal rows, most variance first
 
     def __call__(self, features: Tensor) -> Tensor:
-        """(n, d) -> (n, c), rows of length 1."""
-        return normalize((features.to(self.mean.dtype) - self.mean) @ self.components.T, dim=1)
+        """(n, d) -> (n, c), rows of length 1; in half precision where the features are, part by part."""
+        if features.dtype != torch.float16:
+            return normalize((features.to(self.mean.dtype) - self.mean) @ self.components.T, dim=1)
+        projected = torch.empty(len(features), len(self.components), dtype=features.dtype, device=features.device)
+        for part, rows in zip(
+            torch.split(projected, _ROWS_AT_A_TIME), torch.split(features, _ROWS_AT_A_TIME), strict=True
+        ):
+            part.copy_(normalize((rows.to(self.mean.dtype) - self.mean) @ self.components.T, dim=1))
+        return projected
 
     def state_dict(self) -> dict[str, Tensor]:
         """What `Projection(**state)` makes again."""

@@ -24,6 +24,7 @@ MIN_FREEDOM = 0.25
 """Labels set the scale of the neighbors' differences if they have this many degrees of freedom per dimension."""
 NEIGHBOR_SCALE = 1.3
 """Without labels: neighbors are closer than two rows of a category are; only its share in a mixture depends on this."""
+_ROWS_AT_A_TIME = 4096
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,14 @@ class Whitening:
     matrix: Tensor  # (d, d)
 
     def __call__(self, features: Tensor) -> Tensor:
-        """(n, d) -> (n, d), rows of length 1."""
-        return normalize(features.to(self.matrix.dtype) @ self.matrix, dim=1)
+        """(n, d) -> (n, d), rows of length 1; in half precision where the features are, part by part."""
+        if features.dtype != torch.float16:
+            return normalize(features.to(self.matrix.dtype) @ self.matrix, dim=1)
+        whitened = torch.empty(len(features), self.matrix.shape[1], dtype=features.dtype, device=features.device)
+        parts = torch.split(whitened, _ROWS_AT_A_TIME), torch.split(features, _ROWS_AT_A_TIME)
+        for part, rows in zip(*parts, strict=True):
+            part.copy_(normalize(rows.to(self.matrix.dtype) @ self.matrix, dim=1))
+        return whitened
 
 
 def fit_whitening(features: Tensor, known: ScatterStatistics, *, generator: torch.Generator) -> Whitening:
@@ -53,7 +60,7 @@ def fit_whitening(features: Tensor, known: ScatterStatistics, *, generator: torc
     matrix = whitening_of(shrink(covariance, SHRINKAGE))
     if matrix is None:
         raise IgcdError("the spread of the features cannot be measured; check that they are finite and not all equal")
-    return Whitening(matrix.to(features.device, features.dtype))
+    return Whitening(matrix.to(features.device, torch.promote_types(features.dtype, torch.float32)))
 
 
 def neighbor_covariance(features: Tensor, *, generator: torch.Generator) -> Tensor:
@@ -70,6 +77,7 @@ def neighbor_covariance(features: Tensor, *, generator: torch.Generator) -> Tens
     is_self = found == sample[:, None]
     is_self[:, -1] |= ~is_self.any(dim=1)  # among copies of a row it may not be in its own list
     others = found[~is_self].reshape(len(sample), k)
-    apart = (features[others] - features[sample, None]).reshape(-1, width).double()
+    dtype = torch.promote_types(features.dtype, torch.float32)
+    apart = (features[others].to(dtype) - features[sample, None].to(dtype)).reshape(-1, width).double()
     covariance = (apart.T @ apart).cpu() / (2 * len(apart))
     return covariance if covariance.trace() > 0 else torch.eye(width, dtype=torch.float64)

@@ -238,14 +238,18 @@ def nearest_known(catalog: Catalog, category_id: int, *, n_categories: int = 3, 
 
 def low_confidence(catalog: Catalog, *, offset: int = 0, limit: int = 200, max_probability: float = 1.0) -> PhotoPage:
     """Photos predicted to be of a known category that nobody has confirmed, the least certain first."""
-    unconfirmed = (
-        "(SELECT a.* FROM assignments a JOIN categories c ON c.id = a.category "
-        "WHERE NOT a.is_confirmed AND c.state IN ('labeled', 'accepted') AND a.probability <= ?)"
+    is_one = (
+        "NOT is_confirmed AND probability <= ? "
+        "AND category IN (SELECT id FROM categories WHERE state IN ('labeled', 'accepted'))"
     )
+    # The page is cut out of the index alone; only its photos are looked up.
+    ordered = f"SELECT * FROM assignments INDEXED BY unconfirmed WHERE {is_one} ORDER BY probability, photo"
     with catalog.snapshot() as db:
-        n_photos = db.execute(f"SELECT COUNT(*) FROM {unconfirmed}", (max_probability,)).fetchone()[0]
+        n_photos = db.execute(
+            f"SELECT COUNT(*) FROM assignments INDEXED BY assignments_by_category WHERE {is_one}", (max_probability,)
+        ).fetchone()[0]
         rows = db.execute(
-            PHOTOS.format(source=unconfirmed) + "ORDER BY a.probability, a.photo LIMIT ? OFFSET ?",
+            PHOTOS.format(source=f"({ordered} LIMIT ? OFFSET ?)") + "ORDER BY a.probability, a.photo",
             (max_probability, limit, offset),
         ).fetchall()
     return PhotoPage(n_photos, offset, [_photo(row) for row in rows])
@@ -278,22 +282,24 @@ def status(catalog: Catalog) -> Status:
     """The workspace in figures."""
     with catalog.snapshot() as db:
         count = _counter(db)
+        n_photos, n_broken = count("photos"), count("photos WHERE broken IS NOT NULL")
+        # A photo that cannot be used has no assignment.
+        waiting = _waiting_by_stage(db, n_photos - n_broken - count("assignments"))
         stages = [
-            StageStatus(row["stage"], row["state"], row["n_photos"], row["n_waiting"], row["summary"])
+            StageStatus(row["stage"], row["state"], row["n_photos"], waiting.get(row["stage"], 0), row["summary"])
             for row in db.execute(
                 """
-                SELECT s.stage, s.state, json_extract(s.summary, '$.sentence') AS summary, COUNT(p.id) AS n_photos,
-                    COUNT(p.id) FILTER (WHERE a.photo IS NULL AND p.broken IS NULL) AS n_waiting
-                FROM stages s LEFT JOIN photos p ON p.stage = s.stage LEFT JOIN assignments a ON a.photo = p.id
-                GROUP BY s.stage ORDER BY s.stage
+                SELECT s.stage, s.state, json_extract(s.summary, '$.sentence') AS summary,
+                    (SELECT COUNT(*) FROM photos p WHERE p.stage = s.stage) AS n_photos
+                FROM stages s ORDER BY s.stage
                 """
             )
         ]
         return Status(
             revision=current_revision(db),
-            n_photos=count("photos"),
+            n_photos=n_photos,
             n_files=count("photo_paths"),
-            n_broken=count("photos WHERE broken IS NOT NULL"),
+            n_broken=n_broken,
             n_near_duplicates=count("photos WHERE near_duplicate_of IS NOT NULL"),
             n_labels=count("labels"),
             n_unsure=count("assignments WHERE category IS NULL"),
@@ -336,6 +342,23 @@ def setting(db: sqlite3.Connection, key: str) -> Any:  # noqa: ANN401 - whatever
     """A setting of the workspace."""
     row = db.execute("SELECT value FROM settings WHERE key = ?", (key,)).fetchone()
     return None if row is None else json.loads(row["value"])
+
+
+def _waiting_by_stage(db: sqlite3.Connection, n_waiting: int) -> dict[int, int]:
+    """How many photos of each stage `discover` has not looked at, `n_waiting` in all.
+
+    They are mostly the newest ones. Only where others wait, too, are all photos gone through.
+    """
+    newest = "p.id > (SELECT COALESCE(MAX(photo), 0) FROM assignments)"
+    anywhere = "NOT EXISTS (SELECT 1 FROM assignments a WHERE a.photo = p.id)"
+    for where in (newest, anywhere) if n_waiting else ():
+        rows = db.execute(
+            f"SELECT p.stage, COUNT(*) AS n FROM photos p WHERE {where} AND p.broken IS NULL GROUP BY p.stage"
+        )
+        found = {row["stage"]: row["n"] for row in rows}
+        if sum(found.values()) == n_waiting:
+            return found
+    return {}
 
 
 def _counter(db: sqlite3.Connection) -> Any:  # noqa: ANN401 - a function

@@ -137,7 +137,13 @@ CREATE TABLE decision_categories (
 CREATE INDEX decisions_by_category ON decision_categories (category, decision);
 """
 
-MIGRATIONS: tuple[str, ...] = (VERSION_1,)
+VERSION_2 = """
+-- With a million photos, what is asked most often must not read the whole table.
+CREATE INDEX broken_photos ON photos (stage) WHERE broken IS NOT NULL;
+CREATE INDEX unconfirmed ON assignments (probability, photo, category) WHERE NOT is_confirmed;
+"""
+
+MIGRATIONS: tuple[str, ...] = (VERSION_1, VERSION_2)
 """Entry v - 1 leads from version v - 1 to version v. A released entry is never edited: a change is a new entry."""
 
 

