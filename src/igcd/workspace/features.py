@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -106,6 +106,17 @@ def encoder_of(
     with catalog.snapshot() as db:
         chosen = {"size": FAST_SIZE, **(setting(db, "encoder") or {})}
     return build_encoder(EncoderConfig(**chosen), quarantine=quarantine or Quarantine(limit=1.0), progress=progress)
+
+
+def change_encoder(catalog: Catalog, changes: Mapping[str, Any]) -> None:
+    """Other values of `igcd.config.EncoderConfig` for a workspace from now on.
+
+    The next discovery computes the features again that it needs; photos, labels and decisions stay.
+    """
+    with catalog.transaction() as db:
+        chosen = {"size": FAST_SIZE, **(setting(db, "encoder") or {}), **changes}
+        EncoderConfig(**chosen)  # raises where a value is impossible
+        db.execute("INSERT OR REPLACE INTO settings VALUES ('encoder', ?)", (json.dumps(chosen),))
 
 
 def embed_missing(

@@ -34,7 +34,7 @@ class Category:
     is_deferred: bool
     n_photos: int
     n_confirmed: int
-    mean_probability: float | None
+    mean_probability: float | None  # of the photos nobody has confirmed
     helpfulness: float  # see `queue`
     cover: int | None  # photo id of the most typical photo
 
@@ -96,6 +96,10 @@ class StageStatus:
     stage: int
     state: str
     n_photos: int
+    n_labeled: int  # came with a label
+    n_confirmed: int  # others that a person has decided about
+    n_guessed: int  # others that are held to be of a category
+    n_unsure: int
     n_waiting: int  # not looked at by `discover` yet
     summary: str | None  # what the last discovery said
 
@@ -120,7 +124,8 @@ class Status:
 
 CATEGORIES = """
 SELECT c.*, COUNT(a.photo) AS n_photos, COALESCE(SUM(a.is_confirmed), 0) AS n_confirmed,
-    AVG(a.probability) AS mean_probability, COALESCE(SUM(2.0 - a.probability), 0.0) AS helpfulness,
+    AVG(a.probability) FILTER (WHERE NOT a.is_confirmed) AS mean_probability,
+    COALESCE(SUM(2.0 - a.probability), 0.0) AS helpfulness,
     (SELECT photo FROM assignments t WHERE t.category = c.id
      ORDER BY t.is_peak DESC, t.typicality DESC, t.photo LIMIT 1) AS cover
 FROM categories c LEFT JOIN assignments a ON a.category = c.id
@@ -279,12 +284,17 @@ def status(catalog: Catalog) -> Status:
     with catalog.snapshot() as db:
         count = _counter(db)
         stages = [
-            StageStatus(row["stage"], row["state"], row["n_photos"], row["n_waiting"], row["summary"])
+            StageStatus(**dict(row))
             for row in db.execute(
                 """
                 SELECT s.stage, s.state, json_extract(s.summary, '$.sentence') AS summary, COUNT(p.id) AS n_photos,
+                    COUNT(p.id) FILTER (WHERE l.photo IS NOT NULL) AS n_labeled,
+                    COUNT(p.id) FILTER (WHERE l.photo IS NULL AND a.is_confirmed) AS n_confirmed,
+                    COUNT(p.id) FILTER (WHERE NOT a.is_confirmed AND a.category IS NOT NULL) AS n_guessed,
+                    COUNT(p.id) FILTER (WHERE NOT a.is_confirmed AND a.category IS NULL) AS n_unsure,
                     COUNT(p.id) FILTER (WHERE a.photo IS NULL AND p.broken IS NULL) AS n_waiting
                 FROM stages s LEFT JOIN photos p ON p.stage = s.stage LEFT JOIN assignments a ON a.photo = p.id
+                LEFT JOIN labels l ON l.photo = p.id AND l.source = 'given'
                 GROUP BY s.stage ORDER BY s.stage
                 """
             )
