@@ -31,6 +31,7 @@ from igcd.workspace.defaults import FAST_SIZE
 from igcd.workspace.feature_store import Features, find_damaged, read_features, write_features
 from igcd.workspace.near_duplicates import picture_hash
 from igcd.workspace.photo_files import PhotoFiles, photo_files
+from igcd.workspace.quality import quality_of
 from igcd.workspace.queries import setting
 
 RESTORE = "restore it from a backup of the workspace"
@@ -174,11 +175,16 @@ def _store(
     catalog: Catalog, encoder_key: str, ids: Sequence[int], keys: Sequence[str], pixels: Pixels, features: Features
 ) -> None:
     hashes = [picture_hash(image).tobytes() for image in pixels]
+    qualities = [quality_of(image) for image in pixels]
     with catalog.transaction() as db:
         write_features(db, encoder_key, keys, features)
         db.executemany(
             "UPDATE photos SET picture_hash = ? WHERE id = ? AND picture_hash IS NULL",
             list(zip(hashes, ids, strict=True)),
+        )
+        db.executemany(
+            "INSERT OR REPLACE INTO qualities VALUES (?, ?, ?)",
+            [(photo, quality.brightness, quality.sharpness) for photo, quality in zip(ids, qualities, strict=True)],
         )
 
 

@@ -152,15 +152,16 @@ def queue(catalog: Catalog) -> list[Category]:
     Helpfulness is the sum of 2 - p over the photos of a category: a decision settles each of them once, and again as
     much as the prediction was likely to be wrong. Larger and less certain ones come first, those put off last.
     """
-    waiting = [category for category in categories(catalog, states=["discovered"]) if category.n_photos]
+    waiting = categories(catalog, states=["discovered"])
     return sorted(waiting, key=lambda category: (category.is_deferred, -category.helpfulness, category.id))
 
 
 def categories(catalog: Catalog, *, states: Sequence[str] = LIVE) -> list[Category]:
-    """The categories in these states, in the order of their ids."""
+    """The categories in these states, in the order of their ids; discovered ones only while they hold photos."""
     with catalog.snapshot() as db:
         rows = db.execute(
-            CATEGORIES + "WHERE c.state IN (SELECT value FROM json_each(?)) GROUP BY c.id ORDER BY c.id",
+            CATEGORIES + "WHERE c.state IN (SELECT value FROM json_each(?)) GROUP BY c.id "
+            "HAVING c.state <> 'discovered' OR COUNT(a.photo) > 0 ORDER BY c.id",
             (json.dumps(list(states)),),
         ).fetchall()
     return [_category(row) for row in rows]
@@ -231,14 +232,24 @@ def nearest_known(catalog: Catalog, category_id: int, *, n_categories: int = 3, 
             row["id"]: _category(row)
             for row in db.execute(CATEGORIES + "WHERE c.id IN (SELECT value FROM json_each(?)) GROUP BY c.id", (ids,))
         }
-        ranked = (
-            f"(SELECT *, ROW_NUMBER() OVER (PARTITION BY category ORDER BY {TYPICAL_FIRST}) AS place "
-            "FROM assignments WHERE category IN (SELECT value FROM json_each(?)))"
-        )
-        shown: dict[int, list[Photo]] = {row["id"]: [] for row in near}
-        for row in db.execute(PHOTOS.format(source=ranked) + "WHERE a.place <= ? ORDER BY a.place", (ids, n_photos)):
-            shown[row["category"]].append(_photo(row))
+        shown = typical_photos(catalog, [row["id"] for row in near], n_photos=n_photos)
     return [NearKnown(found[row["id"]], row["similarity"], shown[row["id"]]) for row in near]
+
+
+def typical_photos(catalog: Catalog, category_ids: Sequence[int], *, n_photos: int = 8) -> dict[int, list[Photo]]:
+    """The most typical photos of each of these categories."""
+    ranked = (
+        f"(SELECT *, ROW_NUMBER() OVER (PARTITION BY category ORDER BY {TYPICAL_FIRST}) AS place "
+        "FROM assignments WHERE category IN (SELECT value FROM json_each(?)))"
+    )
+    shown: dict[int, list[Photo]] = {category_id: [] for category_id in category_ids}
+    with catalog.snapshot() as db:
+        rows = db.execute(
+            PHOTOS.format(source=ranked) + "WHERE a.place <= ? ORDER BY a.place", (id_list(category_ids), n_photos)
+        )
+        for row in rows:
+            shown[row["category"]].append(_photo(row))
+    return shown
 
 
 def low_confidence(catalog: Catalog, *, offset: int = 0, limit: int = 200, max_probability: float = 1.0) -> PhotoPage:
@@ -315,6 +326,18 @@ def status(catalog: Catalog) -> Status:
             n_decisions=count("decisions"),
             stages=stages,
         )
+
+
+def last_discovery(catalog: Catalog) -> dict[str, Any]:
+    """When the last stage was discovered, how finely, and whether anything has changed since."""
+    with catalog.snapshot() as db:
+        row = db.execute("SELECT discovered, summary FROM stages ORDER BY stage DESC LIMIT 1").fetchone()
+        summary = json.loads(row["summary"] or "{}")
+        return {
+            "time": row["discovered"],
+            "granularity": setting(db, "granularity") or 0.0,
+            "is_current": summary.get("revision") == current_revision(db),
+        }
 
 
 def broken_photos(catalog: Catalog) -> list[tuple[str, str]]:

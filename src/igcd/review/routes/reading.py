@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, HTTPException, Query
 
 from igcd.errors import IgcdError
+from igcd.review.jobs import Jobs
 from igcd.review.routes.answers import (
     Json,
     PathId,
@@ -15,29 +16,28 @@ from igcd.review.routes.answers import (
     versions_of,
 )
 from igcd.review.undoing import next_redo, next_undo
-from igcd.workspace import queries
+from igcd.workspace import looking, queries
 from igcd.workspace.catalog import Catalog
+from igcd.workspace.outlook import outlook
 
 FIRST_PHOTOS = 120
 """Photos whose details come with a category: more than a screen shows; the page asks for the others as it scrolls."""
 MAX_PHOTOS_ASKED = 400
-MAX_LOW_CONFIDENCE = 2_000
-"""Photos of the second list at a time; those decided about make room for the next."""
 PLACE_DIGITS = 4
 
 
-def reading_routes(catalog: Catalog, *, read_only: bool, author: str) -> APIRouter:
+def reading_routes(catalog: Catalog, jobs: Jobs, *, read_only: bool, uses_paths: bool, author: str) -> APIRouter:
     """The routes that read."""
     router = APIRouter(prefix="/api")
 
     @router.get("/revision")
     def revision() -> Json:
-        return {"revision": queries.revision(catalog)}
+        return {"revision": queries.revision(catalog), "job": jobs.as_json()}
 
     @router.get("/overview")
     def overview() -> Json:
         with catalog.snapshot():
-            status, title_of = queries.status(catalog), titles(catalog)
+            status, now, title_of = queries.status(catalog), outlook(catalog), titles(catalog)
             past = queries.history(catalog, limit=200)
             undo, redo = next_undo(past, author), next_redo(past, author)
             return {
@@ -45,8 +45,13 @@ def reading_routes(catalog: Catalog, *, read_only: bool, author: str) -> APIRout
                 "read_only": read_only,
                 "author": author,
                 "workspace": catalog.folder.resolve().name,
+                "folder": str(catalog.folder.resolve()) if uses_paths else None,
+                "uses_paths": uses_paths,
                 "status": {**vars(status), "stages": [vars(stage) for stage in status.stages]},
-                "n_low_confidence": queries.low_confidence(catalog, limit=0).n_photos,
+                "outlook": {**vars(now), "sentence": now.sentence()},
+                "discovered": queries.last_discovery(catalog),
+                "job": jobs.as_json(),
+                "n_to_look": looking.n_to_look(catalog),
                 "queue": [category.id for category in queries.queue(catalog)],
                 "categories": [category_json(category) for category in queries.categories(catalog)],
                 "undo": undo and decision_json(undo, title_of),
@@ -78,28 +83,6 @@ def reading_routes(catalog: Catalog, *, read_only: bool, author: str) -> APIRout
                     shown.id: shown.version,
                     **{known.category.id: known.category.version for known in near},
                 },
-            }
-
-    @router.get("/unsure")
-    def unsure() -> Json:
-        with catalog.snapshot():
-            return {
-                "revision": queries.revision(catalog),
-                "photo_ids": queries.photo_ids_of(catalog, None),
-                "photos": photos_json(queries.photos_of(catalog, None, limit=FIRST_PHOTOS).photos),
-                "versions": {},
-            }
-
-    @router.get("/low-confidence")
-    def low_confidence(below: Annotated[float, Query(ge=0, le=1)] = 1.0) -> Json:
-        with catalog.snapshot():
-            page = queries.low_confidence(catalog, limit=MAX_LOW_CONFIDENCE, max_probability=below)
-            return {
-                "revision": queries.revision(catalog),
-                "n_photos": page.n_photos,
-                "photo_ids": [photo.id for photo in page.photos],
-                "photos": photos_json(page.photos),
-                "versions": versions_of(catalog, (photo.category for photo in page.photos)),
             }
 
     @router.get("/photos")

@@ -4,7 +4,7 @@ import { get } from "./api.js";
 import { button, el, plural, thumbnail } from "./dom.js";
 import { KEYS, singleKeysAreOn, switchSingleKeys } from "./keys.js";
 
-function openDialog(title, { body, foot = [], wide = false }) {
+export function openDialog(title, { body, foot = [], wide = false }) {
   const heading = el("h2", { text: title, id: "dialog-title" });
   const dialog = el(
     "dialog",
