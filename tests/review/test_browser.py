@@ -137,7 +137,7 @@ def test_all_of_it_by_keyboard(link, open_page, catalog, photos):
 def test_a_lasso_on_the_map_moves_photos(link, open_page, catalog, photos):
     page = open_page(link)
     page.keyboard.press("g")
-    box = page.locator("canvas").bounding_box()
+    box = page.locator("canvas.map-overlay").bounding_box()
     corners = [(0.02, 0.02), (0.98, 0.02), (0.98, 0.98), (0.02, 0.98)]
     page.mouse.move(box["x"] + 3, box["y"] + 3)
     page.mouse.down()
@@ -290,5 +290,6 @@ def test_every_control_has_a_name(link, open_page):
 
 
 NAMELESS = """() => [...document.querySelectorAll("button, input, select, canvas, [role=listbox], [role=option]")]
+  .filter((node) => node.ariaHidden !== "true")
   .filter((node) => !(node.ariaLabel || node.textContent.trim() || node.labels?.length))
   .map((node) => node.outerHTML)"""

@@ -231,3 +231,59 @@ def test_the_tree_of_categories(link, open_page, catalog):
     expect(page.locator(".tree .entry")).to_have_count(3)
     page.locator(".tree .entry", has_text="fox").click()
     expect(title(page)).to_have_text("fox")
+
+
+def test_the_legend_of_the_map_filters(link, open_page):
+    page = open_page(link)
+    page.keyboard.press("g")
+    canvas = page.locator("canvas.map-overlay")
+    expect(page.locator(".map-legend .check")).to_have_count(3)
+    canvas.press("Enter")  # all in view that nobody has confirmed
+    expect(page.locator(".selection-count")).to_have_text("20 selected")
+    page.locator(".map-legend").get_by_text("new 3").click()
+    canvas.press("Enter")
+    expect(page.locator(".selection-count")).to_have_text("16 selected")
+    page.locator(".map-kinds").get_by_text("unsure").click()
+    canvas.press("Enter")
+    expect(page.locator(".selection-count")).to_have_text("14 selected")
+    assert page.evaluate(PAINTED) > 100  # the points are drawn, by WebGL where there is any
+
+
+PAINTED = """() => {
+  const canvas = document.querySelector("canvas.map-points");
+  const copy = document.createElement("canvas");
+  [copy.width, copy.height] = [canvas.width, canvas.height];
+  return new Promise((resolve) => {
+    const overlay = document.querySelector("canvas.map-overlay");
+    overlay.dispatchEvent(new KeyboardEvent("keydown", { key: "0", bubbles: true })); // draws, and is read right then
+    const pen = copy.getContext("2d");
+    pen.drawImage(canvas, 0, 0);
+    const { data } = pen.getImageData(0, 0, copy.width, copy.height);
+    let n = 0;
+    for (let at = 3; at < data.length; at += 4) n += data[at] > 0;
+    resolve(n);
+  });
+}"""
+
+
+def test_on_a_phone_photos_come_first_and_actions_are_at_the_bottom(link, open_page):
+    page = open_page(link, has_touch=True, is_mobile=True)
+    page.set_viewport_size({"width": 390, "height": 844})
+    expect(page.locator(".tile").first).to_be_visible()
+    name = page.get_by_role("button", name="Name").bounding_box()
+    first = page.locator(".tile").first.bounding_box()
+    assert first["y"] < 300 and name["y"] > 760
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.locator(".tile").first.tap()
+    expect(page.locator(".selection-count")).to_be_visible()
+    assert page.locator(".selection").bounding_box()["y"] > 700
+
+
+def test_the_photo_on_the_whole_screen_says_whether_it_is_selected(link, open_page):
+    page = open_page(link)
+    tile(page, 0).dblclick()
+    dialog = page.get_by_role("dialog")
+    page.keyboard.press("ArrowRight")
+    expect(dialog.get_by_role("button", name="Select", exact=True)).to_be_visible()
+    page.keyboard.press("Space")
+    expect(dialog.get_by_role("button", name="Selected")).to_have_attribute("aria-pressed", "true")

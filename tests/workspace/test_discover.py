@@ -86,6 +86,20 @@ def test_the_sentence_is_kept_and_everything_is_on_the_map(workspace, encoder):
     assert spread < away  # alike photos stand together
 
 
+def test_new_photos_join_the_map_without_moving_the_old(workspace, encoder, tmp_path):
+    discover(workspace, encoder)
+    before = queries.photo_map(workspace)
+    paint_categories(tmp_path / "more", {"x": (7, range(20, 24))})
+    add_photos(workspace, [tmp_path / "more"])
+    discover(workspace, encoder)
+    after = queries.photo_map(workspace)
+    assert after.photo_ids[:73].tolist() == before.photo_ids.tolist() and len(after.photo_ids) == 77
+    assert np.array_equal(after.xy[:73], before.xy)
+    own = after.xy[:73][before.category_ids == novel(workspace)[7]]
+    for place in after.xy[73:]:  # among those of their kind
+        assert np.linalg.norm(own - place, axis=1).min() < 0.1
+
+
 def test_nearest_known_categories_come_with_photos(workspace, encoder):
     discover(workspace, encoder)
     near = queries.nearest_known(workspace, novel(workspace)[7], n_photos=4)
@@ -310,11 +324,11 @@ def test_a_decision_made_meanwhile_counts(workspace, encoder, monkeypatch):
 
     draw, asked = module.lay_out, []
 
-    def decide_while_drawing(features):
+    def decide_while_drawing(features, places):
         if not asked:
             ash = next(c for c in queries.categories(workspace) if c.name == "ash")
             asked.append(decisions.name(workspace, ash.id, "mountain ash", author="bob"))
-        return draw(features)
+        return draw(features, places)
 
     monkeypatch.setattr(module, "lay_out", decide_while_drawing)
     assert discover(workspace, encoder).n_new == 37
@@ -326,10 +340,10 @@ def test_decisions_without_end_are_a_conflict(workspace, encoder, monkeypatch):
 
     draw = module.lay_out
 
-    def rename(features):
+    def rename(features, places):
         ash = queries.categories(workspace)[0]
         decisions.name(workspace, ash.id, f"{ash.name}x", author="bob")
-        return draw(features)
+        return draw(features, places)
 
     monkeypatch.setattr(module, "lay_out", rename)
     with pytest.raises(ConflictError, match="discover again"):

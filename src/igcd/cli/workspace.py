@@ -27,7 +27,7 @@ Author = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Labels = Annotated[
     Path | None,
-    typer.Option(help="CSV file with the columns path (below the folder) and category.", show_default=False),
+    typer.Option(help="CSV file with the columns path and category, or COCO or Label Studio JSON.", show_default=False),
 ]
 FromFolders = Annotated[bool, typer.Option("--labels-from-folders", help="The folders photos lie in are their labels.")]
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
+import numpy as np
+
 from igcd.types import UNLABELED
 from igcd.workspace.again import found_again
 from igcd.workspace.catalog import Catalog, ConflictError, current_revision, id_list, next_revision, now
@@ -17,7 +19,7 @@ from igcd.workspace.findings import Findings, look
 from igcd.workspace.landscape import lay_out
 from igcd.workspace.near_duplicates import find_near_duplicates, write_near_duplicates
 from igcd.workspace.outlook import VERY_LIKELY, counted, in_words
-from igcd.workspace.queries import setting
+from igcd.workspace.queries import PLACES, setting
 
 MAX_ATTEMPTS = 3
 
@@ -154,8 +156,11 @@ def _is_as_discovered(db: sqlite3.Connection, stage: int, encoder_key: str, gran
 
 
 def _map(evidence: Evidence, features: Features, stage: int, catalog: Catalog) -> list[tuple[int, int, float, float]]:
-    """Rows of the table of places; near-duplicates take their representative's position."""
-    places = lay_out(features)
+    """Rows of the table of places: who has one keeps it. Near-duplicates take their representative's position."""
+    with catalog.snapshot() as db:
+        known = {row["photo"]: (row["x"], row["y"]) for row in db.execute(PLACES)}
+    former = [known.get(photo, (np.nan, np.nan)) for photo in evidence.photo_ids.tolist()]
+    places = lay_out(features, np.array(former, dtype=np.float64).reshape(-1, 2))
     rows = []
     for photo, (x, y) in zip(evidence.photo_ids.tolist(), places.tolist(), strict=True):
         rows += [(stage, twin, x, y) for twin in (photo, *evidence.twins.get(photo, ()))]

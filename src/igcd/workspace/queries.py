@@ -81,12 +81,14 @@ class NearKnown:
 
 @dataclass(frozen=True)
 class PhotoMap:
-    """The photos of a stage in the plane, one entry each, and the support photos of known categories as landmarks."""
+    """Photos in the plane, one entry each; those of earlier stages are landmarks."""
 
     photo_ids: IntArray  # (n,)
     xy: FloatArray  # (n, 2), from 0 to 1
     category_ids: IntArray  # (n,), UNSURE for none
     is_landmark: npt.NDArray[np.bool_]  # (n,) of an earlier stage
+    kinds: IntArray  # (n,) 0 came with a label, 1 confirmed, 2 guessed, 3 of no category
+    is_confirmed: npt.NDArray[np.bool_]  # (n,) a person has decided
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,9 @@ SELECT p.id, (SELECT path FROM photo_paths pp WHERE pp.photo = p.id ORDER BY fol
     p.stage, p.width, p.height, p.near_duplicate_of, a.category, a.probability, a.typicality, a.is_peak, a.is_confirmed
 FROM {source} a JOIN photos p ON p.id = a.photo
 """
+
+PLACES = "SELECT photo, x, y, MAX(stage) AS stage FROM places GROUP BY photo"
+"""The last place of each photo; SQLite takes the other columns from the row of the maximum."""
 
 TYPICAL_FIRST = "is_peak DESC, typicality DESC, photo"
 
@@ -267,26 +272,27 @@ def low_confidence(catalog: Catalog, *, offset: int = 0, limit: int = 200, max_p
     return PhotoPage(n_photos, offset, [_photo(row) for row in rows])
 
 
-def confirmed_photos(catalog: Catalog) -> set[int]:
-    """The photos a person has decided about, those with labels among them."""
-    with catalog.snapshot() as db:
-        return {row["photo"] for row in db.execute("SELECT photo FROM assignments WHERE is_confirmed")}
-
-
-def photo_map(catalog: Catalog, *, stage: int | None = None) -> PhotoMap:
-    """Where the photos of a stage stand in the plane, the last one discovered by default."""
+def photo_map(catalog: Catalog) -> PhotoMap:
+    """Where the photos stand in the plane: each photo where the last discovery that placed it has put it."""
     with catalog.snapshot() as db:
         rows = db.execute(
-            "SELECT m.photo, m.x, m.y, COALESCE(a.category, 0) AS category, p.stage <> m.stage AS is_landmark "
-            "FROM places m JOIN photos p ON p.id = m.photo LEFT JOIN assignments a ON a.photo = m.photo "
-            "WHERE m.stage = COALESCE(?, (SELECT MAX(stage) FROM places)) ORDER BY m.photo",
-            (stage,),
+            f"""
+            SELECT m.photo, m.x, m.y, COALESCE(a.category, 0) AS category,
+                p.stage < (SELECT MAX(stage) FROM places) AS is_landmark,
+                CASE WHEN l.photo IS NOT NULL THEN 0 WHEN a.category IS NULL THEN 3 WHEN a.is_confirmed THEN 1
+                    ELSE 2 END AS kind, COALESCE(a.is_confirmed, 0) AS is_confirmed
+            FROM ({PLACES}) m JOIN photos p ON p.id = m.photo LEFT JOIN assignments a ON a.photo = m.photo
+            LEFT JOIN labels l ON l.photo = m.photo AND l.source = 'given' ORDER BY m.photo
+            """
         ).fetchall()
+    table = np.array([tuple(row) for row in rows], dtype=np.float64).reshape(-1, 7)
     return PhotoMap(
-        photo_ids=np.array([row["photo"] for row in rows], dtype=np.int64),
-        xy=np.array([(row["x"], row["y"]) for row in rows], dtype=np.float64).reshape(-1, 2),
-        category_ids=np.array([row["category"] for row in rows], dtype=np.int64),
-        is_landmark=np.array([row["is_landmark"] for row in rows], dtype=np.bool_),
+        photo_ids=table[:, 0].astype(np.int64),
+        xy=table[:, 1:3],
+        category_ids=table[:, 3].astype(np.int64),
+        is_landmark=table[:, 4].astype(np.bool_),
+        kinds=table[:, 5].astype(np.int64),
+        is_confirmed=table[:, 6].astype(np.bool_),
     )
 
 

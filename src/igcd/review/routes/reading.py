@@ -3,6 +3,7 @@
 from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Query
+from fastapi.responses import JSONResponse, Response
 
 from igcd.errors import IgcdError
 from igcd.review.jobs import Jobs
@@ -91,24 +92,21 @@ def reading_routes(catalog: Catalog, jobs: Jobs, *, read_only: bool, uses_paths:
         return {"photos": photos_json(queries.photos(catalog, wanted))}
 
     @router.get("/map")
-    def photo_map(stage: Annotated[int | None, Query(ge=0, le=1_000_000)] = None) -> Json:
+    def photo_map() -> Response:
         with catalog.snapshot():
-            places = queries.photo_map(catalog, stage=stage)
-            photo_ids, category_ids = places.photo_ids.tolist(), places.category_ids.tolist()
-            confirmed = queries.confirmed_photos(catalog)
-            return {
+            places = queries.photo_map(catalog)
+            answer = {
                 "revision": queries.revision(catalog),
-                "photo_ids": photo_ids,
+                "photo_ids": places.photo_ids.tolist(),
                 "x": places.xy[:, 0].round(PLACE_DIGITS).tolist(),
                 "y": places.xy[:, 1].round(PLACE_DIGITS).tolist(),
-                "category_ids": category_ids,
+                "category_ids": places.category_ids.tolist(),
+                "kinds": places.kinds.tolist(),
                 # Settled ones are shown for orientation; a lasso leaves them out.
-                "is_settled": [
-                    is_landmark or photo_id in confirmed
-                    for photo_id, is_landmark in zip(photo_ids, places.is_landmark.tolist(), strict=True)
-                ],
-                "versions": versions_of(catalog, category_ids),
+                "is_settled": (places.is_landmark | places.is_confirmed).astype(int).tolist(),
+                "versions": versions_of(catalog, places.category_ids.tolist()),
             }
+        return JSONResponse(answer)  # not walked through value by value, as FastAPI does with what it is to encode
 
     @router.get("/history")
     def history(limit: Annotated[int, Query(ge=1, le=500)] = 100) -> Json:

@@ -64,6 +64,11 @@ export function button(text, run, { kind = "", key = "", picture = "", label = "
   );
 }
 
+// A long name as text that may break after underscores, slashes and hyphens.
+export function breakable(text) {
+  return text.split(/(?<=[_/-])/).flatMap((part, at) => (at ? [el("wbr"), part] : [part]));
+}
+
 export const byId = (id) => document.getElementById(id);
 
 export const plural = (n, one, many = `${one}s`) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;

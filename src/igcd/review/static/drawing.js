@@ -2,7 +2,7 @@
 
 import { say } from "./announce.js";
 import { get } from "./api.js";
-import { button, byId, el, percent, plural, thumbnail, thumbnailUrl } from "./dom.js";
+import { breakable, button, byId, el, percent, plural, thumbnail, thumbnailUrl } from "./dom.js";
 import { PhotoGrid } from "./grid.js";
 import { openLightbox, openPicture } from "./lightbox.js";
 import { showCategories, showTabs, showText } from "./lists.js";
@@ -116,7 +116,7 @@ export class DrawnPage extends Page {
   }
 
   showHeading() {
-    const text = el("div", { class: "heading-text" }, el("h1", { text: this.headline() }), el("p", { text: this.facts() }));
+    const text = el("div", { class: "heading-text" }, el("h1", {}, ...breakable(this.headline())), el("p", { text: this.facts() }));
     const actions = el("div", { class: "actions" });
     for (const [name, label, key, kind] of this.categoryActions()) {
       actions.append(button(label, () => this.run(name), { key, kind, "data-action": name }));
@@ -223,7 +223,7 @@ export class DrawnPage extends Page {
       const merge = button(isMerge ? "Merge" : "It is this", () => this.run(`near-${at + 1}`), { key: String(at + 1),
         "aria-label": `It is ${category.title}: merge, or move the selected photos` });
       return el("section", { class: "near-known" },
-        el("div", { class: "near-head" }, el("h3", {}, el("span", { text: category.title }),
+        el("div", { class: "near-head" }, el("h3", {}, el("span", {}, ...breakable(category.title)),
           similarity === null ? null : el("span", { class: "small muted", text: ` ${percent(similarity)}` })), this.overview.read_only ? null : merge),
         el("div", { class: "near-photos" }, ...photos.map((photo) =>
           el("button", { type: "button", "aria-label": `Show a photo of ${category.title}`,
@@ -240,7 +240,6 @@ export class DrawnPage extends Page {
       this.grid = this.makeGrid();
       this.bar = el("div", { class: "selection", hidden: true, role: "toolbar", "aria-label": "Selected photos" });
       this.map = new PhotoMap({
-        kindOf: (id) => (!id ? "unsure" : this.categories.get(id)?.state === "discovered" ? "novel" : "known"),
         titleOf: (id) => this.titleOf(id),
         onSelect: (ids) => this.showChosen(ids),
       });

@@ -1,6 +1,6 @@
 // The lists on the left: tabs with counts, and below them the categories of the tab.
 
-import { byId, el, icon, percent, plural, thumbnail } from "./dom.js";
+import { breakable, byId, el, icon, percent, plural, thumbnail } from "./dom.js";
 
 export const TABS = [
   { id: "new", title: "New categories", picture: "fresh" },
@@ -38,7 +38,7 @@ export function showCategories(categories, currentId, onOpen, above = null) {
       el("li", {}, el("button", { type: "button", class: "entry", "aria-current": category.id === currentId ? "true" : undefined,
         dataset: { category: category.id }, on: { click: () => onOpen(category.id) } },
       thumbnail(category.cover),
-      el("span", { class: "entry-text" }, el("span", { class: "entry-title", text: category.title, title: category.title }),
+      el("span", { class: "entry-text" }, el("span", { class: "entry-title", title: category.title }, ...breakable(category.title)),
         el("span", { class: "entry-note", text: noteOf(category) })))))),
   );
   list.scrollTop = scrolled;

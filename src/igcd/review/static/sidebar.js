@@ -1,7 +1,7 @@
 // What stands in the list on the left for each tab, besides plain lists of categories.
 
 import { get } from "./api.js";
-import { button, byId, el, percent, plural, thumbnail } from "./dom.js";
+import { breakable, button, byId, el, percent, plural, thumbnail } from "./dom.js";
 import { GALLERIES, wish } from "./views.js";
 
 // How many new categories: a slider that decides anew what nobody has confirmed.
@@ -26,7 +26,7 @@ export function showLooks(looks, growth, currentId, { titleOf, onOpen }) {
       const note = `${plural(look.n_photos, "photo")}${look.probability === null ? "" : ` · ${percent(look.probability)}`}`;
       return el("li", {}, el("button", { type: "button", class: "entry", "aria-current": look.id === currentId ? "true" : undefined,
         dataset: { look: look.id }, on: { click: () => onOpen(look.id) } }, thumbnail(look.cover),
-      el("span", { class: "entry-text" }, el("span", { class: "entry-title", text: title }), el("span", { class: "entry-note", text: note }))));
+      el("span", { class: "entry-text" }, el("span", { class: "entry-title" }, ...breakable(title)), el("span", { class: "entry-note", text: note }))));
     })));
   list.scrollTop = scrolled;
   list.querySelector('[aria-current="true"]')?.scrollIntoView({ block: "nearest" });
@@ -111,7 +111,7 @@ export async function showTree(categories, currentId, onOpen) {
     const category = categories.get(id);
     if (!category) return null;
     return el("li", {}, el("button", { type: "button", class: "entry", "aria-current": id === currentId ? "true" : undefined, on: { click: () => onOpen(id) } },
-      thumbnail(category.cover), el("span", { class: "entry-text" }, el("span", { class: "entry-title", text: category.title }),
+      thumbnail(category.cover), el("span", { class: "entry-text" }, el("span", { class: "entry-title" }, ...breakable(category.title)),
         el("span", { class: "entry-note", text: plural(category.n_photos, "photo") }))));
   };
   const parentsOf = (branch) => branch.category === null ? branch.parts.flatMap(parentsOf) : [categories.get(branch.category)?.parent ?? null];
