@@ -141,7 +141,8 @@ def _new_photos(db: sqlite3.Connection, stage: int, *, anew: bool) -> dict[int, 
         WHERE p.broken IS NULL AND (
             (a.photo IS NULL AND p.stage = ?1)
             OR (NOT a.is_confirmed AND (
-                a.category IS NULL OR (?2 AND p.stage = ?1 AND c.id NOT IN ({MADE_BY_PERSON}))
+                a.category IS NULL
+                OR (?2 AND p.stage = ?1 AND NOT (c.state = 'discovered' AND c.id IN ({MADE_BY_PERSON})))
             ))
         ) ORDER BY p.id
         """,
