@@ -1,6 +1,6 @@
 """A person who reviews a workspace and answers from the truth, with no more than the review page shows and offers.
 
-- The person goes through the new categories, then through what needs a look, group after group in the order of the page.
+- The person goes through the new categories, then through what needs a look, group after group as the page orders them.
   The photos of the most numerous kind are selected, two or more of a category. "More like this" shows the 24 most alike
   among all that is not confirmed, those of the same kind are selected as well, and all of them are named, or moved to
   the category that bears the name, in one decision. What else is in the category or group is left there.
@@ -53,7 +53,7 @@ class Person:
                 self._review_queue(n_decisions)
 
     def _review_queue(self, n_decisions: int) -> None:
-        """What is one thing is named, or moved to the category that bears the name; the rest is left to the next look."""
+        """What is one thing is named, or moved to the category that bears the name; the rest is left for later."""
         seen: set[int] = set()
         while self.made.total() < n_decisions:
             waiting = [category.id for category in queries.queue(self._catalog) if category.id not in seen]

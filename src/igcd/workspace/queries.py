@@ -275,7 +275,9 @@ def low_confidence(catalog: Catalog, *, offset: int = 0, limit: int = 200, max_p
 def photo_map(catalog: Catalog) -> PhotoMap:
     """Where the photos stand in the plane: each photo where the last discovery that placed it has put it."""
     with catalog.snapshot() as db:
-        rows = db.execute(
+        cursor = db.cursor()
+        cursor.row_factory = None  # plain tuples: there may be 100,000
+        rows = cursor.execute(
             f"""
             SELECT m.photo, m.x, m.y, COALESCE(a.category, 0) AS category,
                 p.stage < (SELECT MAX(stage) FROM places) AS is_landmark,
@@ -285,7 +287,7 @@ def photo_map(catalog: Catalog) -> PhotoMap:
             LEFT JOIN labels l ON l.photo = m.photo AND l.source = 'given' ORDER BY m.photo
             """
         ).fetchall()
-    table = np.array([tuple(row) for row in rows], dtype=np.float64).reshape(-1, 7)
+    table = np.array(rows, dtype=np.float64).reshape(-1, 7)
     return PhotoMap(
         photo_ids=table[:, 0].astype(np.int64),
         xy=table[:, 1:3],

@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query
 from fastapi import Path as PathParameter
+from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
 from igcd.review.routes.answers import MAX_ID, Json, PathId, category_json, photos_json, versions_of
@@ -130,12 +131,12 @@ def exploring_routes(catalog: Catalog, index: PhotoIndex) -> APIRouter:
         min_probability: Annotated[float, Query(ge=0, le=1)] = 0.0,
         max_probability: Annotated[float, Query(ge=0, le=1)] = 1.0,
         order: Literal["uncertain", "certain", "newest", "oldest", "file", "place", "stage"] = "uncertain",
-    ) -> Json:
+    ) -> Response:
         with catalog.snapshot():
             wish = Wish(text, kind, stage, folder, since, until, min_probability, max_probability, order)
             found = search.find(catalog, wish)
             photos = queries.photos(catalog, found.photo_ids[:FIRST_PHOTOS])
-            return {
+            answer = {
                 "revision": queries.revision(catalog),
                 "n_photos": found.n_photos,
                 "photo_ids": found.photo_ids,
@@ -143,6 +144,7 @@ def exploring_routes(catalog: Catalog, index: PhotoIndex) -> APIRouter:
                 "versions": versions_of(catalog, (category.id for category in queries.categories(catalog))),
                 "folders": search.folders_of(catalog)[:MAX_FOLDERS],
             }
+        return JSONResponse(answer)
 
     @router.get("/tree")
     def tree() -> Json:

@@ -24,7 +24,8 @@ from igcd.workspace.outlook import outlook
 FIRST_PHOTOS = 120
 """Photos whose details come with a category: more than a screen shows; the page asks for the others as it scrolls."""
 MAX_PHOTOS_ASKED = 400
-PLACE_DIGITS = 4
+PLACE_SCALE = 10_000
+"""Places, from 0 to 1, go to the page as whole numbers of this unit."""
 
 
 def reading_routes(catalog: Catalog, jobs: Jobs, *, read_only: bool, uses_paths: bool, author: str) -> APIRouter:
@@ -60,14 +61,14 @@ def reading_routes(catalog: Catalog, jobs: Jobs, *, read_only: bool, uses_paths:
             }
 
     @router.get("/categories/{category_id}")
-    def category(category_id: PathId) -> Json:
+    def category(category_id: PathId) -> Response:
         with catalog.snapshot():
             try:
                 shown = queries.category(catalog, category_id)
             except IgcdError as error:
                 raise HTTPException(404, str(error)) from None
             near = queries.nearest_known(catalog, category_id)
-            return {
+            answer = {
                 "revision": queries.revision(catalog),
                 "category": category_json(shown),
                 "photo_ids": queries.photo_ids_of(catalog, category_id),
@@ -85,6 +86,7 @@ def reading_routes(catalog: Catalog, jobs: Jobs, *, read_only: bool, uses_paths:
                     **{known.category.id: known.category.version for known in near},
                 },
             }
+        return JSONResponse(answer)  # FastAPI would walk through all ids one by one
 
     @router.get("/photos")
     def photos(ids: Annotated[str, Query(pattern=r"^\d{1,15}(,\d{1,15})*$", max_length=MAX_PHOTOS_ASKED * 16)]) -> Json:
@@ -98,15 +100,15 @@ def reading_routes(catalog: Catalog, jobs: Jobs, *, read_only: bool, uses_paths:
             answer = {
                 "revision": queries.revision(catalog),
                 "photo_ids": places.photo_ids.tolist(),
-                "x": places.xy[:, 0].round(PLACE_DIGITS).tolist(),
-                "y": places.xy[:, 1].round(PLACE_DIGITS).tolist(),
+                "x": (PLACE_SCALE * places.xy[:, 0]).round().astype(int).tolist(),
+                "y": (PLACE_SCALE * places.xy[:, 1]).round().astype(int).tolist(),
                 "category_ids": places.category_ids.tolist(),
                 "kinds": places.kinds.tolist(),
                 # Settled ones are shown for orientation; a lasso leaves them out.
                 "is_settled": (places.is_landmark | places.is_confirmed).astype(int).tolist(),
                 "versions": versions_of(catalog, places.category_ids.tolist()),
             }
-        return JSONResponse(answer)  # not walked through value by value, as FastAPI does with what it is to encode
+        return JSONResponse(answer)
 
     @router.get("/history")
     def history(limit: Annotated[int, Query(ge=1, le=500)] = 100) -> Json:

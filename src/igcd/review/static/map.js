@@ -5,6 +5,7 @@ import { colorOf, KINDS, Points } from "./points.js";
 
 const POINT_PIXELS = 8;
 const MAX_NAMES = 40;
+const PLACE_SCALE = 10_000; // places come as whole numbers
 const NAME_PIXELS = 13;
 const NEAR_PIXELS = 12;
 const MAX_ZOOM = 60;
@@ -81,8 +82,11 @@ export class PhotoMap {
 
   show(answer) {
     const { photo_ids: ids, x, y, category_ids: categories, kinds, is_settled: isSettled } = answer;
-    this.points = ids.map((id, at) => ({ id, x: x[at], y: y[at], category: categories[at], kind: kinds[at], isSettled: isSettled[at] === 1 }));
-    this.points.sort((a, b) => a.kind - b.kind); // what there is to decide lies on top
+    const byKind = KINDS.map(() => []); // in this order: what there is to decide lies on top
+    for (let at = 0; at < ids.length; at++) {
+      byKind[kinds[at]].push({ id: ids[at], x: x[at] / PLACE_SCALE, y: y[at] / PLACE_SCALE, category: categories[at], kind: kinds[at], isSettled: isSettled[at] === 1 });
+    }
+    this.points = byKind.flat();
     const sums = new Map();
     for (const { x: px, y: py, category } of this.points) {
       if (!category) continue;

@@ -63,12 +63,19 @@ export class Points {
     if (!this.gl) return;
     const n = points.length;
     const [position, color, kind, shown] = [new Float32Array(2 * n), new Float32Array(3 * n), new Float32Array(n), new Float32Array(n)];
-    points.forEach((point, at) => {
-      position.set([point.x, point.y], 2 * at);
-      color.set(rgbOf(point.category, isDark), 3 * at);
+    const colors = new Map();
+    for (let at = 0; at < n; at++) {
+      const point = points[at];
+      position[2 * at] = point.x;
+      position[2 * at + 1] = point.y;
+      let rgb = colors.get(point.category);
+      if (!rgb) colors.set(point.category, (rgb = rgbOf(point.category, isDark)));
+      color[3 * at] = rgb[0];
+      color[3 * at + 1] = rgb[1];
+      color[3 * at + 2] = rgb[2];
       kind[at] = point.kind;
       shown[at] = isShown(point) ? 1 : 0;
-    });
+    }
     if (this.buffers) for (const { buffer } of Object.values(this.buffers.attribs)) this.gl.deleteBuffer(buffer);
     this.buffers = twgl.createBufferInfoFromArrays(this.gl, {
       position: { numComponents: 2, data: position }, color: { numComponents: 3, data: color },
