@@ -38,7 +38,7 @@ export class DrawnPage extends Page {
     if (suggestion) badges.push(suggestion.note || `${this.titleOf(photo.category)} → ${this.titleOf(suggestion.category)}`);
     else if (isMixed) badges.push(photo.category ? this.titleOf(photo.category) : "unsure");
     if (route.kind === "parts") badges.push(`part ${parts.findIndex((part) => part.includes(photo.id)) + 1}`);
-    if (route.kind === "similar") badges.push(photo.id in similarity ? percent(Math.max(0, similarity[photo.id])) : "chosen");
+    if (route.kind === "similar") badges.push(...(photo.id in similarity ? [] : ["chosen"]));
     if (photo.is_peak && !isMixed) badges.push("most typical");
     if (photo.near_duplicate_of !== null) badges.push("near-duplicate");
     const isSettled = photo.is_confirmed && (route.kind !== "category" || category.state !== "discovered");
@@ -224,7 +224,7 @@ export class DrawnPage extends Page {
         "aria-label": `It is ${category.title}: merge, or move the selected photos` });
       return el("section", { class: "near-known" },
         el("div", { class: "near-head" }, el("h3", {}, el("span", {}, ...breakable(category.title)),
-          similarity === null ? null : el("span", { class: "small muted", text: ` ${percent(similarity)}` })), this.overview.read_only ? null : merge),
+          similarity === null || route.kind === "category" ? null : el("span", { class: "small muted", text: ` ${percent(similarity)}` })), this.overview.read_only ? null : merge),
         el("div", { class: "near-photos" }, ...photos.map((photo) =>
           el("button", { type: "button", "aria-label": `Show a photo of ${category.title}`,
             on: { click: () => openPicture(photo, category.title) } }, thumbnail(photo.id)))));

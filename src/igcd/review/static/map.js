@@ -314,7 +314,7 @@ export class PhotoMap {
       this.hinted = point.id;
       this.hint.replaceChildren(thumbnail(point.id), el("span", { text: `${point.category ? this.titleOf(point.category) : "unsure"}${point.category ? `, ${KINDS[point.kind]}` : ""}` }));
     }
-    this.hint.style.left = `${Math.min(x + 14, this.canvas.clientWidth - 240)}px`;
+    this.hint.style.left = `${this.canvas.offsetLeft + Math.min(x + 14, this.canvas.clientWidth - 240)}px`;
     this.hint.style.top = `${Math.min(y + 14, this.canvas.clientHeight - 96)}px`;
   }
 
