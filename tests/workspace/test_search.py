@@ -77,3 +77,20 @@ def test_dark_and_blurred_photos_are_measured(catalog):
         for x in range(1, 31)
     ]
     assert quality_of(sharp).sharpness == pytest.approx(np.var(slow), rel=1e-4)
+
+
+def test_a_table_tells_date_and_place_as_inaturalist_does(tmp_path):
+    for number in range(3):
+        write_photo(tmp_path / "photos" / f"{number}.jpg", seed=number, taken="2020:01:01 00:00:00")
+    lines = [
+        "path,category,observed_on,latitude,longitude",
+        "0.jpg,owl,2026-07-03,48.5,-4.25",
+        "1.jpg,owl,last summer,900,x",
+    ]
+    (tmp_path / "labels.csv").write_text("\n".join(lines))
+    init_workspace(tmp_path / "ws", tmp_path / "photos", labels=tmp_path / "labels.csv")
+    with open_catalog(tmp_path / "ws") as catalog, catalog.snapshot() as db:
+        rows = db.execute("SELECT path, taken, latitude, longitude FROM shots JOIN photo_paths USING (photo)")
+        found = {row["path"]: tuple(row)[1:] for row in rows}
+    assert found["0.jpg"] == ("2026-07-03T00:00:00", 48.5, -4.25)
+    assert found["1.jpg"] == found["2.jpg"] == ("2020-01-01T00:00:00", None, None)  # what the photo itself says

@@ -22,6 +22,7 @@ from igcd.workspace.labels import (
 )
 from igcd.workspace.photos import AddReport, FoundFile, Progress, find_photos, read_photos, write_photos
 from igcd.workspace.schema import migrate, schema_version
+from igcd.workspace.shots import shots_from_table
 
 
 def init_workspace(
@@ -60,6 +61,10 @@ def init_workspace(
                 file: f"the folder cannot be a category: {reason}" for file, reason in unusable_names(given).items()
             }
         reading = read_photos(found, set_aside=refused, progress=progress)
+        if labels is not None and labels.suffix.lower() != ".json":
+            shots, real = shots_from_table(labels), images.resolve()
+            by_place = {Path(file.root, file.path).relative_to(real).as_posix(): file for file in found}
+            reading = reading.with_shots({by_place[place]: shot for place, shot in shots.items() if place in by_place})
         settled, conflicts = settle(
             {file: label for file, label in given.items() if file not in refused}, reading.content_of, on_conflict
         )

@@ -64,6 +64,14 @@ class Reading:
     looked: Mapping[FoundFile, _Looked | _Known]
     nameless: Mapping[str, str] = field(default_factory=dict)  # path -> reason, of files that cannot be written down
 
+    def with_shots(self, shots: Mapping[FoundFile, Shot]) -> "Reading":
+        """The same with what a table says about when and where photos were taken."""
+        looked = {
+            file: replace(look, shot=shots[file]) if file in shots and isinstance(look, _Looked) else look
+            for file, look in self.looked.items()
+        }
+        return replace(self, looked=looked)
+
     @property
     def content_of(self) -> dict[FoundFile, str]:
         """The content hash of each file: those with the same one are one photo."""

@@ -1,6 +1,7 @@
-"""When and where a photo was taken, from its EXIF data."""
+"""When and where a photo was taken, from its EXIF data or the columns of a table."""
 
 import contextlib
+import csv
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +40,25 @@ def read_shot(path: Path) -> Shot:
     if latitude is None or longitude is None:
         latitude = longitude = None
     return Shot(taken, latitude, longitude)
+
+
+def shots_from_table(path: Path) -> dict[str, Shot]:
+    """When and where the photos of a CSV file were taken, by their path, where it has iNaturalist's columns for it.
+
+    These are observed_on, latitude and longitude; what makes no sense in them is left out.
+    """
+    shots: dict[str, Shot] = {}
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        for row in csv.DictReader(file):
+            day = re.match(r"\d{4}-\d\d-\d\d", row.get("observed_on") or "")
+            latitude = degrees([row.get("latitude") or "none"], None, limit=90)
+            longitude = degrees([row.get("longitude") or "none"], None, limit=180)
+            if latitude is None or longitude is None:
+                latitude = longitude = None
+            shot = Shot(f"{day[0]}T00:00:00" if day else None, latitude, longitude)
+            if shot and row.get("path"):
+                shots[row["path"]] = shot
+    return shots
 
 
 def parse_time(text: Any) -> str | None:  # noqa: ANN401 - whatever a camera wrote
