@@ -48,7 +48,8 @@ def shots_from_table(path: Path) -> dict[str, Shot]:
     These are observed_on, latitude and longitude; what makes no sense in them is left out.
     """
     shots: dict[str, Shot] = {}
-    with path.open(encoding="utf-8-sig", newline="") as file:
+    # The labels in the file were read before this; where its other columns cannot be, there is no date and place.
+    with contextlib.suppress(csv.Error, UnicodeDecodeError), path.open(encoding="utf-8-sig", newline="") as file:
         for row in csv.DictReader(file):
             day = re.match(r"\d{4}-\d\d-\d\d", row.get("observed_on") or "")
             latitude = degrees([row.get("latitude") or "none"], None, limit=90)
