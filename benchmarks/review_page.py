@@ -22,6 +22,7 @@ import tempfile
 import time
 from pathlib import Path
 
+import numpy as np
 from playwright.sync_api import CDPSession, Page, sync_playwright
 
 sys.path.insert(
@@ -29,6 +30,8 @@ sys.path.insert(
 )  # the sample workspace and the server are those of the tests
 from review.live_page import chromium_path, served
 from workspace.sample_catalog import sample_workspace
+
+from igcd.workspace.catalog import open_catalog
 
 LARGE, SMALL = 2, 3  # ids of the categories
 
@@ -91,14 +94,74 @@ def measure(n_photos: int, n_times: int) -> dict[str, object]:
     }
 
 
+def grow(workspace: Path, n_photos: int) -> None:
+    """Adds photos without files to the large category and the map: enough to see how the page deals with the number."""
+    rng = np.random.default_rng(0)
+    with open_catalog(workspace) as catalog, catalog.transaction() as db:
+        first = db.execute("SELECT MAX(id) FROM photos").fetchone()[0] + 1
+        ids = range(first, first + n_photos)
+        folder = db.execute("SELECT MIN(id) FROM folders").fetchone()[0]
+        db.executemany(
+            "INSERT INTO photos (id, content_hash, n_bytes, stage) VALUES (?, ?, 1, 0)",
+            [(i, f"grown-{i}") for i in ids],
+        )
+        db.executemany("INSERT INTO photo_paths VALUES (?, ?, ?, 1, 1)", [(folder, f"grown/{i}.png", i) for i in ids])
+        db.executemany("INSERT INTO assignments VALUES (?, 0, ?, 0.7, 0.5, 0, 0)", [(i, LARGE) for i in ids])
+        places = zip(ids, rng.random(n_photos).tolist(), rng.random(n_photos).tolist(), strict=True)
+        db.executemany("INSERT INTO places VALUES (0, ?, ?, ?)", places)
+
+
+def measure_map(n_photos: int) -> dict[str, object]:
+    """Milliseconds until the map of so many photos is on the screen, and per frame while it is moved."""
+    with tempfile.TemporaryDirectory() as folder:
+        sample_workspace(Path(folder), known={"owl": 12}, novel={"large": 40, "small": 40}, size=64)
+        grow(Path(folder) / "ws", n_photos)
+        with served(Path(folder) / "ws") as link, sync_playwright() as driver:
+            browser = driver.chromium.launch(executable_path=chromium_path(), args=["--no-sandbox"])
+            page = browser.new_page(viewport={"width": 1440, "height": 900})
+            page.goto(f"{link}#/category/{SMALL}")
+            page.goto(f"{link.split('?')[0]}#/category/{SMALL}")
+            wait_until_measured(page)
+            opened = {}
+            for key, name in (("g", "map"), ("k", "category")):
+                page.evaluate("performance.clearMeasures()")
+                started = time.process_time()
+                page.keyboard.press(key if key == "g" else "q")
+                while not page.evaluate("performance.getEntriesByName('igcd:open').length"):
+                    page.wait_for_timeout(20)
+                opened[name] = round(page.evaluate("performance.getEntriesByName('igcd:open')[0].duration"))
+                opened[f"{name}_server_cpu"] = round(1000 * (time.process_time() - started))
+                if name == "map":
+                    opened["frame"] = round(page.evaluate(FRAME), 1)
+                    opened["webgl"] = page.evaluate(HAS_WEBGL)
+            browser.close()
+    return {"n_photos": n_photos, **opened, "load": round(os.getloadavg()[0], 1)}
+
+
+HAS_WEBGL = "() => document.createElement('canvas').getContext('webgl2') !== null"
+FRAME = """() => {
+  const overlay = document.querySelector("canvas.map-overlay");
+  const started = performance.now();
+  for (let i = 0; i < 20; i++) {
+    const key = i % 2 ? "ArrowLeft" : "ArrowRight";
+    overlay.dispatchEvent(new KeyboardEvent("keydown", { key, bubbles: true }));
+  }
+  return (performance.now() - started) / 20;
+}"""
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--photos", type=int, default=5000)
     parser.add_argument("--times", type=int, default=12)
+    parser.add_argument("--map", type=int, help="measure the map and a category of so many photos instead")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if chromium_path() is None:
         sys.exit("no chromium; install Debian's package `chromium`, or set IGCD_CHROMIUM to the program")
+    if options.map:
+        print(json.dumps(measure_map(options.map), indent=2))
+        return
     figures = measure(options.photos, options.times)
     if options.json:
         print(json.dumps(figures, indent=2))

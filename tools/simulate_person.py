@@ -8,13 +8,7 @@ their category, and some are unlabeled. Stages 2 and 3 bring unlabeled photos on
 new ones. At each stage the photos are discovered, reviewed and accepted, and held-out photos are predicted. The table
 goes to standard output; `--json FILE` writes the record.
 
-The person acts as on the review page, and sees no more than it shows:
-
-- A discovered category is what most of its photos are. Others in it that belong together, two or more, are moved to
-  their category or split off under its name; single strays are set to "not sure". What remains is named, or merged into
-  the category that bears the name. A category without two photos of the same kind is rejected.
-- Then, with at most `--budget` decisions per 100 photos: unsure photos, all of a kind selected together, the most
-  numerous first (half of the budget); photos of known categories, one by one, the least certain first.
+The person is that of tools/reviewing_person.py, with `--budget` decisions per 100 photos in all.
 """
 
 import argparse
@@ -29,10 +23,11 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image
+from reviewing_person import AUTHOR, Person, all_photos
 from scipy.optimize import linear_sum_assignment
 
 from igcd.data.fieldguide.guide import FieldGuide
-from igcd.workspace import decisions, queries
+from igcd.workspace import queries
 from igcd.workspace.accept import accept_stage
 from igcd.workspace.adapt import adapt_tail, current_encoder
 from igcd.workspace.catalog import Catalog, open_catalog
@@ -42,7 +37,6 @@ from igcd.workspace.init import init_workspace
 from igcd.workspace.photos import add_photos
 from igcd.workspace.predict import outside_photos, predict_images
 
-AUTHOR = "simulated person"
 N_STAGES = 3
 N_LABELED = 10
 """Labeled photos of each known category."""
@@ -119,67 +113,6 @@ class World:
             write(folder / f"{stem}.jpg")
 
 
-class Person:
-    """Answers from the truth, through the decisions the review page has."""
-
-    def __init__(self, catalog: Catalog, truth_of: Callable[[queries.Photo], str]) -> None:
-        self._catalog, self._truth_of = catalog, truth_of
-        self.made: Counter[str] = Counter()
-
-    def review(self, budget: int) -> None:
-        """The queue of new categories, then at most `budget` decisions about unsure and uncertain photos."""
-        while waiting := queries.queue(self._catalog):
-            self._review_category(waiting[0].id)
-        unsure = self._kinds(_all_photos(self._catalog, None))[: budget // 2]
-        for kind, photos in unsure:
-            self._settle(kind, photos)
-        for photo in queries.low_confidence(self._catalog, limit=budget - len(unsure)).photos:
-            self._settle(self._truth_of(photo), [photo])
-
-    def _review_category(self, category_id: int) -> None:
-        (main, own), *others = self._kinds(_all_photos(self._catalog, category_id))
-        if len(own) < 2:
-            self._count(decisions.reject(self._catalog, category_id, author=AUTHOR))
-            return
-        for kind, photos in others:
-            if len(photos) > 1:
-                self._settle(kind, photos)
-        strays = [photo.id for _, photos in others if len(photos) == 1 for photo in photos]
-        if strays:
-            self._count(decisions.set_unsure(self._catalog, strays, author=AUTHOR))
-        bearer = self._bearer(main)
-        if bearer is None:
-            self._count(decisions.name(self._catalog, category_id, main, author=AUTHOR))
-        else:
-            self._count(decisions.merge(self._catalog, category_id, bearer, author=AUTHOR))
-
-    def _settle(self, kind: str, photos: Sequence[queries.Photo]) -> None:
-        """Says what photos are: one decision."""
-        ids, bearer = [photo.id for photo in photos], self._bearer(kind)
-        if bearer is None:
-            self._count(decisions.split(self._catalog, ids, name=kind, author=AUTHOR))
-        else:
-            self._count(decisions.move(self._catalog, ids, bearer, author=AUTHOR))
-
-    def _kinds(self, photos: Iterable[queries.Photo]) -> list[tuple[str, list[queries.Photo]]]:
-        """Photos by what they show, the most numerous kind first."""
-        kinds: dict[str, list[queries.Photo]] = {}
-        for photo in photos:
-            kinds.setdefault(self._truth_of(photo), []).append(photo)
-        return sorted(kinds.items(), key=lambda kind: (-len(kind[1]), kind[0]))
-
-    def _bearer(self, name: str) -> int | None:
-        found = (category.id for category in queries.categories(self._catalog) if category.name == name)
-        return next(found, None)
-
-    def _count(self, decision: decisions.Decision) -> None:
-        self.made[decision.kind] += 1
-
-
-def _all_photos(catalog: Catalog, category_id: int | None) -> Sequence[queries.Photo]:
-    return queries.photos(catalog, queries.photo_ids_of(catalog, category_id))
-
-
 def accuracy(catalog: Catalog, world: World, stems: set[str], *, named_only: bool) -> float:
     """Share of these photos that are in the category they belong to. Unsure ones are not.
 
@@ -191,7 +124,7 @@ def accuracy(catalog: Catalog, world: World, stems: set[str], *, named_only: boo
     n_right = 0
     unnamed: Counter[tuple[int, str]] = Counter()
     for category in categories.values():
-        for photo in _all_photos(catalog, category.id):
+        for photo in all_photos(catalog, category.id):
             if Path(photo.path).stem not in stems:
                 continue
             if category.name:
@@ -220,7 +153,7 @@ def named_categories(catalog: Catalog) -> list[Named]:
     named = []
     for category in queries.categories(catalog):
         if category.name:
-            photos = _all_photos(catalog, category.id)
+            photos = all_photos(catalog, category.id)
             confirmed = frozenset(photo.id for photo in photos if photo.is_confirmed)
             named.append(Named(category.id, category.name, frozenset(photo.id for photo in photos), confirmed))
     return named
@@ -274,8 +207,9 @@ def live_through(world: World, folder: Path, *, budget_per_100: int, size: int, 
             found = named_categories(catalog)
             n_discovered = len(queries.queue(catalog))
             accuracy_before = accuracy(catalog, world, stems, named_only=False)
-            person = Person(catalog, world.of)
+            person = Person(catalog, world.of, lambda: discover(catalog, encoder))  # noqa: B023 - used in this turn
             person.review(budget_per_100 * len(stems) // 100)
+            discover(catalog, encoder)
             accept_stage(catalog, author=AUTHOR)
             after, met, novel = named_categories(catalog), world.met_by(stage), world.novel_at(stage)
             figures.append(
@@ -373,7 +307,7 @@ def main() -> None:
     parser.add_argument("--npz", type=Path, help="the archive of CUB's photos")
     parser.add_argument("--known", type=int, default=30, help="categories known from the start")
     parser.add_argument("--novel", type=int, default=10, help="new categories at each of stages 2 and 3")
-    parser.add_argument("--budget", type=int, default=10, help="decisions per 100 photos beside those on the queue")
+    parser.add_argument("--budget", type=int, default=10, help="decisions per 100 photos")
     parser.add_argument("--size", type=int, default=224, help="side in pixels at which photos are looked at")
     parser.add_argument("--adapt", action="store_true", help="as `igcd discover --adapt`, at every stage")
     parser.add_argument("--seed", type=int, default=0)

@@ -2,6 +2,7 @@
 
 import io
 import re
+import time
 import tomllib
 from pathlib import Path
 
@@ -76,7 +77,8 @@ def test_the_start_link_is_exchanged_for_a_cookie(catalog):
     assert client.get("/").status_code == 200
 
 
-READING = ["overview", "revision", "categories/2", "unsure", "low-confidence", "photos?ids=1", "map", "history"]
+READING = ["overview", "revision", "categories/2", "looks/1", "photos?ids=1", "map", "history", "tree"]
+READING += ["galleries", "galleries/dark", "find", "categories/2/parts", "photos/4/alternatives", "work/folders"]
 READING += ["photos/1/thumbnail", "photos/1/picture"]
 
 
@@ -199,7 +201,7 @@ def test_the_overview_has_queue_figures_and_versions(client, catalog):
     overview = client.get("/api/overview").json()
     assert overview["queue"] == [HARE, FOX]  # the larger one helps more
     assert [category["title"] for category in overview["categories"]] == ["owl", "new 2", "new 3"]
-    assert overview["status"]["n_unsure"] == 2 and overview["n_low_confidence"] == 2
+    assert overview["status"]["n_unsure"] == 2 and overview["n_to_look"] == 3
     assert overview["revision"] == queries.revision(catalog)
     assert overview["undo"] is None and overview["redo"] is None and not overview["read_only"]
 
@@ -224,17 +226,111 @@ def test_an_id_that_cannot_be_is_refused_with_a_sentence(client, category_id):
     assert response.status_code == 422 and "not understood" in response.json()["error"]
 
 
-def test_doubtful_photos_come_least_certain_first_with_the_versions_of_their_categories(client, photos):
-    doubts = client.get("/api/low-confidence").json()
-    assert set(doubts["photo_ids"]) == set(photos["owl"][3:])
-    probabilities = [photo["probability"] for photo in doubts["photos"]]
-    assert probabilities == sorted(probabilities)
-    assert doubts["versions"] == seen(client, OWL)
-    assert client.get("/api/low-confidence", params={"below": 0.8}).json()["n_photos"] == 1
+def test_what_needs_a_look_comes_in_groups_with_alternatives(client, photos):
+    answer = client.get("/api/looks/1").json()
+    assert answer["look"] == 1 and set(answer["photo_ids"]) == set(photos["unsure"])
+    assert [one["n_photos"] for one in answer["looks"]] == [2, 1]  # then a photo of owl that is not very likely
+    assert [near["category"]["id"] for near in answer["near"]] == [OWL, HARE, FOX]
+    assert answer["growth"] == sorted(answer["growth"]) and len(answer["growth"]) == 3
+    assert client.get("/api/looks/77", params={"otherwise": 0}).json()["look"] == 0
+    own = client.get(f"/api/photos/{photos['unsure'][0]}/alternatives").json()
+    assert [round(near["similarity"], 2) for near in own["near"]] == [0.5, 0.35, 0.2]
 
 
-def test_unsure_photos_and_details_by_id(client, photos):
-    assert client.get("/api/unsure").json()["photo_ids"] == photos["unsure"]
+def test_more_like_some_photos(client, photos):
+    answer = client.post("/api/similar", json={"photo_ids": photos["fox"][:1], "n": 3}).json()
+    assert answer["photo_ids"][0] == photos["fox"][0] and set(answer["photo_ids"]) == set(photos["fox"])
+    assert not set(answer["photo_ids"]) & set(photos["owl"][:3])  # what is confirmed is left out
+    response = client.post("/api/similar", json={"photo_ids": [999]})
+    assert response.status_code == 400 and "no features yet" in response.json()["error"]
+
+
+def test_galleries_and_search(client, photos, catalog):
+    with catalog.transaction() as db:
+        db.execute("UPDATE photos SET near_duplicate_of = ? WHERE id = ?", (photos["hare"][0], photos["hare"][1]))
+        qualities = [(photo, 0.5, 1.0) for photo in photos["hare"]] + [(photos["fox"][0], 0.1, 0.05)]
+        db.executemany("INSERT INTO qualities VALUES (?, ?, ?)", qualities)
+    assert client.get("/api/galleries").json()["galleries"] == {
+        "mistakes": 0,
+        "duplicates": 2,
+        "blurred": 1,
+        "dark": 1,
+        "disagreements": 0,
+    }
+    assert client.get("/api/galleries/dark").json()["photo_ids"] == [photos["fox"][0]]
+    assert client.get("/api/galleries/odd").status_code == 400
+    assert client.get("/api/find", params={"text": "fox-0001"}).json()["photo_ids"] == [photos["fox"][1]]
+    found = client.get("/api/find", params={"kind": "guessed", "max_probability": 0.6}).json()
+    assert {photo["probability"] <= 0.6 for photo in found["photos"]} == {True}
+    assert client.get("/api/find", params={"text": "%"}).json()["n_photos"] == 0
+    assert client.get("/api/find", params={"order": "sideways"}).status_code == 422
+
+
+def test_two_people_who_disagree_are_listed(client, photos, catalog):
+    photo = photos["unsure"][0]
+    decisions.move(catalog, [photo], OWL, author="ada")
+    decisions.move(catalog, [photo], HARE, author="bo")
+    answer = client.get("/api/galleries/disagreements").json()
+    assert answer["photo_ids"] == [photo]
+    assert answer["suggestions"][str(photo)]["note"] == "ada: owl, bo: new 2"
+    decisions.undo(catalog, author="bo")
+    assert client.get("/api/galleries/disagreements").json()["photo_ids"] == []
+
+
+WORK = {
+    "discover": {},
+    "add": {"path": "/tmp"},
+    "accept": {},
+    "export": {"kind": "csv", "path": "/tmp/never.csv"},
+    "cancel": {},
+}
+
+
+@pytest.mark.parametrize("work", WORK)
+def test_work_is_refused_when_the_page_is_for_reading_only(catalog, work):
+    with client_of(catalog, read_only=True) as client:
+        response = client.post(f"/api/work/{work}", json=WORK[work])
+        assert response.status_code == 403 and "for looking only" in response.json()["error"]
+        assert client.get("/api/work/folders").status_code == 403
+
+
+def test_paths_of_this_machine_are_not_named_from_elsewhere(catalog, tmp_path):
+    with client_of(catalog, host="0.0.0.0") as client:
+        for work in ("add", "export"):
+            response = client.post(f"/api/work/{work}", json=WORK[work])
+            assert response.status_code == 403 and "only named from this machine" in response.json()["error"]
+        assert client.get("/api/work/folders", params={"start": str(tmp_path)}).status_code == 403
+        overview = client.get("/api/overview").json()
+        assert overview["folder"] is None and not overview["uses_paths"]
+
+
+def test_folders_are_completed(client, tmp_path):
+    for name in ("July", "june", ".hidden", "april"):
+        (tmp_path / "albums" / name).mkdir(parents=True)
+    (tmp_path / "albums" / "July" / "a.jpg").touch()
+
+    def offered(start):
+        answer = client.get("/api/work/folders", params={"start": f"{tmp_path}/albums/{start}"}).json()
+        return [(Path(one["path"]).name, one["n_photos"]) for one in answer["folders"]]
+
+    assert offered("ju") == [("July", 1), ("june", 0)]
+    assert offered(".") == [(".hidden", 0)] and len(offered("")) == 3 and offered("nowhere/x") == []
+    assert client.get("/api/work/folders", params={"start": "relative/path"}).json()["folders"] == []
+
+
+def test_one_piece_of_work_at_a_time_and_its_error_is_told(client, tmp_path):
+    answer = client.post("/api/work/add", json={"path": "not/absolute"})
+    assert answer.status_code == 400 and "must begin with / or ~" in answer.json()["error"]
+    assert client.post("/api/work/add", json={"path": str(tmp_path / "nowhere")}).status_code == 200
+    for _ in range(200):
+        job = client.get("/api/revision").json()["job"]
+        if job["state"] != "running":
+            break
+        time.sleep(0.02)
+    assert job["state"] == "failed" and "does not exist" in job["sentence"]
+
+
+def test_details_by_id(client, photos):
     asked = [photos["fox"][1], photos["hare"][0]]
     found = client.get("/api/photos", params={"ids": ",".join(map(str, asked))}).json()["photos"]
     assert [photo["id"] for photo in found] == asked

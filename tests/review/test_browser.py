@@ -1,7 +1,6 @@
 """The review page in a real browser: what a person does, and what the catalog holds then."""
 
 import re
-from contextlib import ExitStack
 
 import pytest
 
@@ -9,60 +8,12 @@ pytest.importorskip("fastapi", reason="the review page needs the extra `review`"
 pytest.importorskip("playwright", reason="the browser is driven by playwright; pip install it")
 
 from playwright.sync_api import expect
-from review.live_page import served
 from workspace.sample_catalog import sample_workspace
 
 from igcd.workspace import decisions, queries
 from igcd.workspace.catalog import open_catalog
 
 OWL, HARE, FOX = 1, 2, 3  # known, new, new
-
-
-@pytest.fixture
-def photos(tmp_path):
-    return sample_workspace(tmp_path, known={"owl": 3}, novel={"hare": 12, "fox": 4}, n_unsure=2)
-
-
-@pytest.fixture
-def catalog(photos, tmp_path):  # noqa: ARG001 - they are in it
-    with open_catalog(tmp_path / "ws") as opened:
-        yield opened
-
-
-@pytest.fixture
-def serve(tmp_path):
-    """Serves the workspace of the test; ends after the pages are closed."""
-    with ExitStack() as stack:
-        yield lambda **options: stack.enter_context(served(tmp_path / "ws", **options))
-
-
-@pytest.fixture
-def link(catalog, serve):  # noqa: ARG001 - the workspace is made by then
-    return serve()
-
-
-@pytest.fixture
-def open_page(browser, serve):  # noqa: ARG001 - pages are closed before the server
-    """Opens the page in a browser of its own; at the end no page may have complained in its console."""
-    contexts, complaints = [], []
-
-    def open_one(address, *, wait_for=None, **options):
-        context = browser.new_context(viewport={"width": 1280, "height": 800}, **options)
-        contexts.append(context)
-        page = context.new_page()
-        page.set_default_timeout(15_000)
-        page.on("pageerror", lambda error: complaints.append(str(error)))
-        page.on("console", lambda message: complaints.append(message.text) if message.type == "error" else None)
-        page.goto(address)
-        if wait_for is not None:
-            page.wait_for_url(wait_for)
-        expect(page.locator("h1")).not_to_be_empty()
-        return page
-
-    yield open_one
-    for context in contexts:
-        context.close()
-    assert not [text for text in complaints if "409" not in text]  # a conflict is meant, and Chromium notes it down
 
 
 def title(page):
@@ -172,9 +123,11 @@ def test_all_of_it_by_keyboard(link, open_page, catalog, photos):
     page.keyboard.press("Control+y")
     expect(page.locator("#live")).to_contain_text("Redid")
     page.keyboard.press("l")
-    expect(title(page)).to_have_text("Low confidence")
-    page.keyboard.press("c")
-    expect(page.locator("#tab-check .count")).to_have_text("1")
+    expect(title(page)).to_have_text("What needs a look")
+    expect(page.locator(".selection-count")).to_have_text("All 2")  # the unsure ones; keys are about all of them
+    page.keyboard.press("1")
+    expect(page.locator("#live")).to_have_text("Moved 2 photos to owl")
+    expect(page.locator("#tab-look .count")).to_have_text("1")
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_contain_text("split them off under a name")
     page.keyboard.press("Escape")
@@ -184,7 +137,7 @@ def test_all_of_it_by_keyboard(link, open_page, catalog, photos):
 def test_a_lasso_on_the_map_moves_photos(link, open_page, catalog, photos):
     page = open_page(link)
     page.keyboard.press("g")
-    box = page.locator("canvas").bounding_box()
+    box = page.locator("canvas.map-overlay").bounding_box()
     corners = [(0.02, 0.02), (0.98, 0.02), (0.98, 0.98), (0.02, 0.98)]
     page.mouse.move(box["x"] + 3, box["y"] + 3)
     page.mouse.down()
@@ -329,7 +282,7 @@ def test_on_a_tablet_everything_is_large_enough_to_touch(link, open_page):
 def test_every_control_has_a_name(link, open_page):
     page = open_page(link)
     tile(page, 0).click()
-    for path in ["", "#/check", "#/map"]:
+    for path in ["", "#/look/1", "#/gallery/mistakes", "#/find", "#/map"]:
         page.goto(page.url.split("#")[0] + path)
         page.wait_for_timeout(200)
         nameless = page.evaluate(NAMELESS)
@@ -337,5 +290,6 @@ def test_every_control_has_a_name(link, open_page):
 
 
 NAMELESS = """() => [...document.querySelectorAll("button, input, select, canvas, [role=listbox], [role=option]")]
+  .filter((node) => node.ariaHidden !== "true")
   .filter((node) => !(node.ariaLabel || node.textContent.trim() || node.labels?.length))
   .map((node) => node.outerHTML)"""

@@ -1,13 +1,19 @@
 """A catalog as `discover` leaves it behind, made of plain numbers: for tests of reading, deciding and of the page."""
 
 import json
+import sqlite3
 from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
 from igcd.workspace.catalog import Catalog, next_revision, now, open_catalog
+from igcd.workspace.feature_store import write_features
 from igcd.workspace.init import init_workspace
+
+TINY_ENCODER = {"backbone": "resnet10t", "weights": "random", "size": 32}
+"""What a discovery from the page computes features with: fast, and it learns nothing from them."""
+N_DIRECTIONS = 16
 
 
 def sample_workspace(
@@ -35,7 +41,7 @@ def sample_workspace(
             pixels = rng.integers(0, 60, (size, size, 3)) + np.array([40 * (color % 5), 30 * (color % 7), 90])
             (images / path).parent.mkdir(parents=True, exist_ok=True)
             Image.fromarray(pixels.clip(0, 255).astype(np.uint8)).save(images / path)
-    init_workspace(folder / "ws", images, from_folders=True)
+    init_workspace(folder / "ws", images, from_folders=True, encoder=TINY_ENCODER)
     with open_catalog(folder / "ws") as catalog:
         return _discover(catalog, known, novel, members, new)
 
@@ -71,10 +77,41 @@ def _discover(
         rng = np.random.default_rng(1)
         db.executemany("INSERT INTO places VALUES (0, ?, ?, ?)", [(i, *rng.random(2).tolist()) for i in id_of.values()])
         db.execute(
-            "UPDATE stages SET state = 'discovered', discovered = ?, summary = ?",
-            (now(), json.dumps({"sentence": "a sample"})),
+            "UPDATE stages SET state = 'discovered', discovered = ?, encoder = 'sample', summary = ?",
+            (now(), json.dumps({"sentence": "a sample", "revision": revision})),
         )
+        _write_features(db, members, new, id_of)
+        _write_hints(db, new, id_of, category_of)
     photo_ids = {name: [id_of[path] for path in paths] for name, paths in new.items()}
     for name, paths in members.items():
         photo_ids[name] = [id_of[path] for path in paths] + photo_ids[name]
     return photo_ids
+
+
+def _write_features(
+    db: sqlite3.Connection, members: dict[str, list[str]], new: dict[str, list[str]], id_of: dict[str, int]
+) -> None:
+    """Each kind of photo points into a direction of its own, and each photo a little elsewhere."""
+    rng = np.random.default_rng(2)
+    hash_of = {row["id"]: row["content_hash"] for row in db.execute("SELECT id, content_hash FROM photos")}
+    kinds = list(dict.fromkeys([*members, *new]))
+    for kind, paths in [*members.items(), *new.items()]:
+        rows = rng.normal(0, 0.15, (len(paths), N_DIRECTIONS))
+        rows[:, kinds.index(kind) % N_DIRECTIONS] += 1
+        features = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+        write_features(db, "sample", [hash_of[id_of[path]] for path in paths], features)
+
+
+def _write_hints(
+    db: sqlite3.Connection, new: dict[str, list[str]], id_of: dict[str, int], category_of: dict[str, int]
+) -> None:
+    """Alternatives of every new photo, and one group of the unsure ones."""
+    categories = sorted(category_of.values())[:3]
+    for paths in new.values():
+        rows = [
+            (id_of[path], place, category, 0.5 - 0.15 * place)
+            for path in paths
+            for place, category in enumerate(categories)
+        ]
+        db.executemany("INSERT INTO alternatives VALUES (?, ?, ?, ?)", rows)
+    db.executemany("INSERT INTO looks VALUES (?, 0)", [(id_of[path],) for path in new["unsure"]])

@@ -60,12 +60,13 @@ def test_a_migration_that_fails_changes_nothing(tmp_path):
     assert "note" not in [row[1] for row in db.execute("PRAGMA table_info(photos)")]
 
 
-def test_opening_migrates(workspace, monkeypatch):
+@pytest.mark.parametrize("read_only", [False, True])
+def test_opening_migrates(workspace, monkeypatch, read_only):
     monkeypatch.setattr(catalog_module, "MIGRATIONS", (*MIGRATIONS, "CREATE TABLE extra (x);"))
     monkeypatch.setattr(
         catalog_module, "migrate", lambda db: migrate(db, migrations=(*MIGRATIONS, "CREATE TABLE extra (x);"))
     )
-    with open_catalog(workspace) as catalog, catalog.snapshot() as db:
+    with open_catalog(workspace, read_only=read_only) as catalog, catalog.snapshot() as db:
         assert schema_version(db) == len(MIGRATIONS) + 1
         assert db.execute("SELECT * FROM extra").fetchall() == []
 

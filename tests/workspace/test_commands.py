@@ -13,7 +13,7 @@ from workspace.sample_catalog import sample_workspace
 
 from igcd.cli.workspace import add_workspace_commands, predict_with_workspace
 from igcd.errors import IgcdError
-from igcd.workspace import queries
+from igcd.workspace import decisions, queries
 from igcd.workspace.catalog import CATALOG_FILE, open_catalog
 
 TINY = ["--backbone", "resnet10t", "--weights", "random", "--size", "32"]
@@ -73,6 +73,38 @@ def test_the_whole_loop(run, images, tmp_path, capsys):
     assert len(answers) == 8 and answers[0]["image"] == str(images / "ash" / "00-000.jpg")
     predict_with_workspace(workspace, [images / "ash"], as_json=False)
     assert "probability" in capsys.readouterr().out
+
+
+def test_another_size_later_loses_nothing(run, images, tmp_path):
+    workspace = tmp_path / "ws"
+    run("init", workspace, "--images", images, "--labels-from-folders", *TINY)
+    run("discover", workspace)
+    assert "add some first" in run("discover", workspace)
+    report = json.loads(run("discover", workspace, "--size", "48", "--json"))
+    assert (report["n_new"], report["n_anew"]) == (0, 10)
+    with open_catalog(workspace) as catalog, catalog.snapshot() as db:
+        assert queries.setting(db, "encoder")["size"] == 48
+        assert len(db.execute("SELECT DISTINCT encoder FROM features").fetchall()) == 2
+    assert json.loads(run("status", workspace, "--json"))["n_labels"] == 16
+    assert json.loads(run("discover", workspace, "--granularity", "1", "--json"))["n_anew"] == 10
+
+
+def test_status_tells_labeled_confirmed_and_guessed_apart(run, tmp_path):
+    sample_workspace(tmp_path, known={"owl": 3}, novel={"hare": 4})
+    with open_catalog(tmp_path / "ws") as catalog:
+        decisions.move(catalog, queries.photo_ids_of(catalog, 2)[:2], 1, author="ann")
+    status = json.loads(run("status", tmp_path / "ws", "--json"))
+    (stage,) = status["stages"]
+    counts = {key: stage[f"n_{key}"] for key in ("photos", "labeled", "confirmed", "guessed", "unsure", "waiting")}
+    assert counts == {"photos": 10, "labeled": 3, "confirmed": 2, "guessed": 4, "unsure": 1, "waiting": 0}
+    assert status["outlook"]["sentence"] == (
+        "7 new photos: 2 confirmed, about 1 is very likely of your 1 category, 1 new category with 2 photos, "
+        "2 need a look."
+    )
+    assert status["outlook"]["sentence"] in run("status", tmp_path / "ws")
+    said = run("export", tmp_path / "ws", "--out", tmp_path / "sure.csv", "--confirmed-only")
+    assert said.startswith("5 photos written")
+    assert "6 photos" in run("export", tmp_path / "ws", "--out", tmp_path / "x.csv", "--min-probability", "0.9")
 
 
 def test_adapting(run, images, tmp_path, monkeypatch):

@@ -82,7 +82,7 @@ def test_folders_hold_the_photos_and_the_originals_stay(catalog, tmp_path, link)
     export(catalog, "folders", tmp_path / "out", link=link)
     found = sorted(path.relative_to(tmp_path / "out").as_posix() for path in (tmp_path / "out").rglob("*.png"))
     assert len(found) == 8
-    assert {path.rsplit("/", 1)[0] for path in found} == {"owl", "__/__/_b__ Lepus", "unsure"}
+    assert {path.rsplit("/", 1)[0] for path in found} == {"owl", "unconfirmed/owl", "__/__/_b__ Lepus", "unsure"}
     copy = tmp_path / "out" / "owl" / "0000.png"
     original = tmp_path / "photos" / "owl" / "0000.png"
     assert copy.read_bytes() == original.read_bytes()
@@ -95,7 +95,7 @@ def test_names_that_no_folder_can_tell_apart_get_folders_of_their_own(catalog, t
     decisions.name(catalog, OWL, "a:b", author="ann")
     decisions.name(catalog, HARE, "a?b", author="ann")
     export(catalog, "folders", tmp_path / "out")
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {"a_b", f"a_b-{HARE}", "unsure"}
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"a_b", f"a_b-{HARE}", "unconfirmed", "unsure"}
 
 
 def test_nothing_is_overwritten(catalog, tmp_path):
@@ -179,4 +179,23 @@ def test_long_names_and_names_that_differ_in_case_get_folders_of_their_own(catal
     decisions.name(catalog, HARE, "Unsure", author="ann")
     assert export(catalog, "folders", tmp_path / "out") == 8
     folders = sorted(path.name for path in (tmp_path / "out").iterdir())
-    assert folders == ["Unsure", "unsure-2", "梟" * 75]
+    assert folders == ["Unsure", "unconfirmed", "unsure-2", "梟" * 75]
+
+
+def test_guesses_can_be_left_out(catalog, tmp_path):
+    assert export(catalog, "csv", tmp_path / "sure.csv", confirmed_only=True) == 2
+    assert export(catalog, "csv", tmp_path / "likely.csv", min_probability=0.75) == 5
+    rows = list(csv.DictReader(io.StringIO((tmp_path / "likely.csv").read_text())))
+    assert all(row["confirmed"] == "1" or float(row["probability"]) >= 0.75 for row in rows)
+    with pytest.raises(IgcdError, match="must be from 0 to 1, got 2"):
+        export(catalog, "csv", tmp_path / "x.csv", min_probability=2)
+
+
+def test_before_a_discovery_the_export_says_what_to_do(tmp_path):
+    paint(tmp_path / "photos" / "ash" / "a.jpg", 0, 0)
+    paint(tmp_path / "photos" / "b.jpg", 0, 1)
+    init_workspace(tmp_path / "ws", tmp_path / "photos", from_folders=True)
+    with open_catalog(tmp_path / "ws") as catalog:
+        with pytest.raises(IgcdError, match=r"1 of them were not yet; run `igcd discover .*ws` first"):
+            export(catalog, "csv", tmp_path / "x.csv")
+        assert export(catalog, "csv", tmp_path / "x.csv", confirmed_only=True) == 1

@@ -99,7 +99,8 @@ def test_the_map_has_every_photo(sample):
     category_of = dict(zip(photo_map.photo_ids.tolist(), photo_map.category_ids.tolist(), strict=True))
     assert {category_of[photo] for photo in photo_ids["unsure"]} == {queries.UNSURE}
     assert photo_map.xy.shape == (len(category_of), 2) and photo_map.xy.dtype == np.float64
-    assert len(queries.photo_map(catalog, stage=7).photo_ids) == 0
+    assert sorted(set(photo_map.kinds.tolist())) == [0, 2, 3]  # labeled, guessed and of no category
+    assert (photo_map.kinds[photo_map.is_confirmed] == 0).all()
 
 
 def test_status_counts(sample):

@@ -27,7 +27,7 @@ Author = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")]
 Labels = Annotated[
     Path | None,
-    typer.Option(help="CSV file with the columns path (below the folder) and category.", show_default=False),
+    typer.Option(help="CSV file with the columns path and category, or COCO or Label Studio JSON.", show_default=False),
 ]
 FromFolders = Annotated[bool, typer.Option("--labels-from-folders", help="The folders photos lie in are their labels.")]
 
@@ -117,17 +117,32 @@ def discover(
         Path | None,
         typer.Option(help="Folder of `igcd embed`: photos in it are not looked at again.", show_default=False),
     ] = None,
+    granularity: Annotated[
+        float | None,
+        typer.Option(
+            help="Fewer (negative) or more (positive) new categories; as the last time when unset.",
+            min=-3,
+            max=3,
+            show_default=False,
+        ),
+    ] = None,
+    size: Annotated[
+        int | None,
+        typer.Option(help="Look at photos at this side in pixels from now on.", min=8, show_default=False),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Find out what the new photos are: known categories, new ones, or unsure."""
+    """Find out what the new photos are; what you have not confirmed is decided anew."""
     from igcd.training import Optimization
     from igcd.workspace.adapt import FIRST_STAGE, LATER_STAGES, adapt_tail, current_encoder
     from igcd.workspace.catalog import open_catalog
     from igcd.workspace.discover import discover as look
-    from igcd.workspace.features import AdaptedEncoder, encoder_of, open_tail
+    from igcd.workspace.features import AdaptedEncoder, change_encoder, encoder_of, open_tail
 
     with open_catalog(folder) as catalog:
         adapted = None
+        if size is not None:
+            change_encoder(catalog, {"size": size})
         if adapt:
             first, later = (Optimization(epochs), Optimization(epochs)) if epochs else (FIRST_STAGE, LATER_STAGES)
             with progress_bar("views") as views, progress_bar("epochs") as epoch:
@@ -149,14 +164,16 @@ def discover(
 
             take_features(catalog, photo_encoder, features)
         with progress_bar("looking at photos") as embedding, _doing() as working:
-            report = look(catalog, photo_encoder, adapted=adapted, embedding=embedding, working=working)
+            report = look(
+                catalog, photo_encoder, adapted=adapted, granularity=granularity, embedding=embedding, working=working
+            )
     if as_json:
         print(json.dumps({"sentence": report.sentence(), **asdict(report)}, indent=2, ensure_ascii=False))
         return
     _say(report.sentence())
     if report.broken:
         _say(f"see `igcd status {folder} --broken`")
-    if report.n_new:
+    if report.n_new or report.n_anew:
         _say(f"next: igcd review {folder}, then igcd accept {folder}")
 
 
@@ -185,14 +202,16 @@ def status(
     from igcd.cli.console import console, plain
     from igcd.workspace import queries
     from igcd.workspace.catalog import open_catalog
+    from igcd.workspace.outlook import outlook
 
     with open_catalog(folder, read_only=True) as catalog:
-        figures, categories = queries.status(catalog), queries.categories(catalog)
+        figures, categories, now = queries.status(catalog), queries.categories(catalog), outlook(catalog)
         set_aside = queries.broken_photos(catalog) if broken or as_json else []
         last = queries.history(catalog, limit=5)
     if as_json:
         record = {
             **asdict(figures),
+            "outlook": {"sentence": now.sentence(), **asdict(now)},
             "categories": [{**asdict(category), "title": category.title} for category in categories],
             "broken": [{"path": path, "reason": reason} for path, reason in set_aside],
         }
@@ -202,20 +221,22 @@ def status(
         f"{figures.n_photos:,} photos in {figures.n_files:,} files, {figures.n_labels:,} labeled, "
         f"{figures.n_near_duplicates:,} near-duplicates, {figures.n_unsure:,} unsure, {figures.n_broken:,} set aside"
     )
+    _say(now.sentence())
     _say(
         f"{figures.n_known:,} known categories, {figures.n_accepted:,} accepted in this stage, "
         f"{figures.n_to_review:,} to review"
     )
-    table = Table("stage", "state", "photos", "waiting", "last discovery")
+    table = Table("stage", "state", "photos", "came labeled", "confirmed", "guessed", "unsure", "waiting")
     for stage in figures.stages:
-        cells = (str(stage.stage), stage.state, f"{stage.n_photos:,}", f"{stage.n_waiting:,}", stage.summary or "")
-        table.add_row(*cells)
+        counts = (stage.n_photos, stage.n_labeled, stage.n_confirmed, stage.n_guessed, stage.n_unsure, stage.n_waiting)
+        table.add_row(str(stage.stage), stage.state, *(f"{count:,}" for count in counts))
     console().print(table)
     if categories:
-        table = Table("id", "category", "state", "found at", "photos", "confirmed", "mean probability")
+        table = Table("id", "category", "state", "found at", "confirmed", "guessed", "mean probability")
         for category in categories:
             mean = "" if category.mean_probability is None else f"{category.mean_probability:.2f}"
-            figures_of = (str(category.found_stage), f"{category.n_photos:,}", f"{category.n_confirmed:,}", mean)
+            n_guessed = category.n_photos - category.n_confirmed
+            figures_of = (str(category.found_stage), f"{category.n_confirmed:,}", f"{n_guessed:,}", mean)
             table.add_row(str(category.id), plain(category.title), category.state, *figures_of)
         console().print(table)
     for decision, is_undone in last:
@@ -230,13 +251,19 @@ def export(
     out: Annotated[Path, typer.Option(help="File, or for folders a folder; must be new.", show_default=False)],
     kind: Annotated[str, typer.Option("--format", help="csv, coco, labelstudio or folders.")] = "csv",
     link: Annotated[bool, typer.Option("--link", help="folders: hard links instead of copies.")] = False,
+    confirmed_only: Annotated[
+        bool, typer.Option("--confirmed-only", help="Only what you labeled or confirmed.")
+    ] = False,
+    min_probability: Annotated[
+        float, typer.Option(help="Leave out guesses that are less probable.", min=0, max=1)
+    ] = 0.0,
 ) -> None:
     """Write the category of every photo for other programs."""
     from igcd.workspace.catalog import open_catalog
     from igcd.workspace.export import export as write
 
     with open_catalog(folder, read_only=True) as catalog:
-        n_photos = write(catalog, kind, out, link=link)
+        n_photos = write(catalog, kind, out, link=link, confirmed_only=confirmed_only, min_probability=min_probability)
     _say(f"{n_photos:,} photos written to {out}")
 
 

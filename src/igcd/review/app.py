@@ -9,13 +9,17 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from igcd.errors import IgcdError, excerpt
+from igcd.review.jobs import Jobs
 from igcd.review.routes.deciding import deciding_routes
+from igcd.review.routes.exploring import exploring_routes
 from igcd.review.routes.pages import page_routes, statics
 from igcd.review.routes.pictures import picture_routes
 from igcd.review.routes.reading import reading_routes
-from igcd.review.security import Guard, access_for
+from igcd.review.routes.working import working_routes
+from igcd.review.security import Guard, access_for, is_loopback
 from igcd.review.thumbnails import Thumbnails
 from igcd.workspace.catalog import Catalog, ConflictError
+from igcd.workspace.similar import PhotoIndex
 
 
 def make_app(catalog: Catalog, *, token: str, read_only: bool = False, author: str, host: str = "127.0.0.1") -> FastAPI:
@@ -25,10 +29,12 @@ def make_app(catalog: Catalog, *, token: str, read_only: bool = False, author: s
     """
     access = access_for(host, token)
     thumbnails = Thumbnails(catalog)
+    jobs = Jobs()
 
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         yield
+        jobs.close()
         thumbnails.close()
 
     # The pages about the API that FastAPI offers load scripts from the net: left out.
@@ -36,7 +42,10 @@ def make_app(catalog: Catalog, *, token: str, read_only: bool = False, author: s
     title = catalog.folder.resolve().name
     app.include_router(page_routes(access, title=title, read_only=read_only))
     app.include_router(picture_routes(thumbnails))
-    app.include_router(reading_routes(catalog, read_only=read_only, author=author))
+    uses_paths = is_loopback(host)
+    app.include_router(reading_routes(catalog, jobs, read_only=read_only, uses_paths=uses_paths, author=author))
+    app.include_router(exploring_routes(catalog, PhotoIndex(catalog)))
+    app.include_router(working_routes(catalog, jobs, read_only=read_only, uses_paths=uses_paths, author=author))
     app.include_router(deciding_routes(catalog, read_only=read_only, author=author))
     app.mount("/static", statics())
     app.add_middleware(Guard, access=access)

@@ -171,7 +171,7 @@ def open_catalog(folder: Path, *, read_only: bool = False) -> Catalog:
         if version == 0:
             raise IgcdError(f"{folder} is an unfinished workspace; make it again with `igcd init`")
         if version < len(MIGRATIONS):
-            with catalog.transaction() as db:
+            with Catalog(folder) as writable, writable.transaction() as db:
                 migrate(db)
     except BaseException:
         catalog.close()

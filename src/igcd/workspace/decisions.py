@@ -51,17 +51,7 @@ def name(
     """Gives a category a name; a discovered one is thereby accepted, with the photos it holds now."""
     given = parse_name(text)
     with catalog.transaction() as db:
-        action = _Action(db, "name", author, seen)
-        before = action.touch(category_id)
-        _require_free_name(db, given, except_for=category_id)
-        db.execute(
-            "UPDATE categories SET name = ?, parent = ?, is_deferred = 0, "
-            "state = CASE state WHEN 'discovered' THEN 'accepted' ELSE state END WHERE id = ?",
-            (given.full, given.parent, category_id),
-        )
-        if before["state"] == "discovered":
-            _confirm_all(action, category_id)
-        return action.note({"category": category_id, "name": given.full, "was": before["name"]})
+        return _give_name(_Action(db, "name", author, seen), category_id, given)
 
 
 def accept_category(
@@ -120,13 +110,19 @@ def split(
     seen: Mapping[int, int] | None = None,
     with_near_duplicates: bool = True,
 ) -> Decision:
-    """Makes a new category of these photos; its id is in the payload as `new`. With a name it is accepted at once."""
+    """Makes a new category of these photos; its id is in the payload as `new`. With a name it is accepted at once.
+
+    Where they are all photos of a discovered category, it is that one which gets the name.
+    """
     given = None if name is None else parse_name(name)
     with catalog.transaction() as db:
         action = _Action(db, "split", author, seen)
         photos, sources = _chosen(action, photo_ids, with_near_duplicates=with_near_duplicates)
         for source in sources:
-            if not set(_photos_in(db, source)) - set(photos):
+            if set(_photos_in(db, source)) == set(photos):  # gathered from several places, a category may end up empty
+                if given is not None and action.touch(source)["state"] == "discovered":
+                    action.kind = "name"
+                    return _give_name(action, source, given)
                 raise IgcdError(
                     f"all photos of category {source} were chosen, which leaves none behind; name or merge the category"
                 )
@@ -396,6 +392,19 @@ def _chosen(action: _Action, photo_ids: Iterable[int], *, with_near_duplicates: 
     return photos, sorted(n_from, key=lambda category: (-n_from[category], category))
 
 
+def _give_name(action: _Action, category_id: int, given: CategoryName) -> Decision:
+    before = action.touch(category_id)
+    _require_free_name(action.db, given, except_for=category_id)
+    action.db.execute(
+        "UPDATE categories SET name = ?, parent = ?, is_deferred = 0, "
+        "state = CASE state WHEN 'discovered' THEN 'accepted' ELSE state END WHERE id = ?",
+        (given.full, given.parent, category_id),
+    )
+    if before["state"] == "discovered":
+        _confirm_all(action, category_id)
+    return action.note({"category": category_id, "name": given.full, "was": before["name"]})
+
+
 def _standing(category: Mapping[str, Any]) -> Standing[str | None]:
     return Standing(category["state"] != "discovered", category["name"])
 
@@ -420,7 +429,10 @@ def _relabel(db: sqlite3.Connection, photo_ids: Sequence[int], category_id: int 
     if category_id is None:
         db.execute(f"DELETE FROM labels WHERE {chosen}", (id_list(photo_ids),))
     else:
-        db.execute(f"UPDATE labels SET category = ? WHERE {chosen}", (category_id, id_list(photo_ids)))
+        # Somebody has looked: a label that came with the photos is a confirmed one now, and in no doubt any more.
+        db.execute(
+            f"UPDATE labels SET category = ?, source = 'confirmed' WHERE {chosen}", (category_id, id_list(photo_ids))
+        )
 
 
 def _stage_of(db: sqlite3.Connection, photo_ids: Sequence[int]) -> int:

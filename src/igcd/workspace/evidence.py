@@ -4,6 +4,8 @@ The catalog is the truth and the classifier a function of it: what a person name
 counts from the next discovery on, with no other state to bring along.
 """
 
+# ruff: noqa: S608 - SQL is put together from texts of this module; values go in as parameters
+
 import sqlite3
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +19,12 @@ from igcd.workspace.feature_store import Features, find_damaged, read_features
 
 N_GUESSED = 50
 """Of a category nobody has decided about, or rejected, so many typical photos stand for it."""
+MADE_BY_PERSON = """
+SELECT CASE kind WHEN 'split' THEN json_extract(payload, '$.new') WHEN 'move' THEN json_extract(payload, '$.to')
+    ELSE json_extract(payload, '$.into') END
+FROM decisions WHERE undone_by IS NULL AND kind IN ('split', 'move', 'merge')
+"""
+"""Categories that hold what a person put into them, also where they have no name yet: no discovery takes them apart."""
 
 
 @dataclass(frozen=True)
@@ -37,29 +45,19 @@ class Evidence:
         return len(self.photo_ids)
 
 
-def gather_evidence(db: sqlite3.Connection, stage: int) -> Evidence:
+def gather_evidence(db: sqlite3.Connection, stage: int, *, anew: bool = False) -> Evidence:
     """Everything a discovery at this stage may use.
 
     Labels of the stage and photos confirmed in it count in full; of accepted stages what R holds. New are the photos
-    without an assignment, and those an earlier discovery was unsure of. Of near-duplicates one speaks for all.
+    without an assignment, and those an earlier discovery was unsure of; `anew`: all photos of the stage that nobody has
+    confirmed, except in categories that a person made. Of near-duplicates one speaks for all.
     """
     label_of = _labels(db, stage)
-    guess_of, rejected = _guesses(db), _rejected(db)
+    new = _new_photos(db, stage, anew=anew)
+    guess_of = {photo: category for photo, category in _guesses(db, stage, anew=anew).items() if photo not in new}
+    rejected = _rejected(db)
     for category, photos in rejected.items():
         guess_of |= dict.fromkeys(photos[:N_GUESSED], category)
-    new = {
-        row["id"]: row["is_fresh"]
-        for row in db.execute(
-            """
-            SELECT p.id, a.photo IS NULL AS is_fresh FROM photos p LEFT JOIN assignments a ON a.photo = p.id
-            WHERE p.broken IS NULL AND (
-                (a.photo IS NULL AND p.stage = ?)
-                OR (a.photo IS NOT NULL AND a.category IS NULL AND NOT a.is_confirmed)
-            ) ORDER BY p.id
-            """,
-            (stage,),
-        )
-    }
     spokesmen, twins, same_as_label = _by_group(db, [photo for photo in new if photo not in label_of])
     ids = sorted({*label_of, *guess_of, *spokesmen})
     return Evidence(
@@ -75,6 +73,16 @@ def gather_evidence(db: sqlite3.Connection, stage: int) -> Evidence:
         twins=twins,
         same_as_label=same_as_label,
     )
+
+
+def former_categories(db: sqlite3.Connection, stage: int) -> dict[int, int]:
+    """The category of each photo in those found at this stage that may be decided anew: nobody has decided on them."""
+    rows = db.execute(
+        f"SELECT a.photo, a.category FROM assignments a JOIN categories c ON c.id = a.category "
+        f"WHERE NOT a.is_confirmed AND c.state = 'discovered' AND c.found_stage = ? AND c.id NOT IN ({MADE_BY_PERSON})",
+        (stage,),
+    )
+    return {row["photo"]: row["category"] for row in rows}
 
 
 def with_features(db: sqlite3.Connection, evidence: Evidence, encoder_key: str) -> tuple[Evidence, Features]:
@@ -124,17 +132,37 @@ def _labels(db: sqlite3.Connection, stage: int) -> dict[int, int]:
     return {row["photo"]: row["category"] for row in rows}
 
 
-def _guesses(db: sqlite3.Connection) -> dict[int, int]:
-    """The most typical photos of each discovered category nobody has decided about."""
+def _new_photos(db: sqlite3.Connection, stage: int, *, anew: bool) -> dict[int, bool]:
+    """The photos to be assigned, and whether nobody has looked at them before."""
     rows = db.execute(
-        """
+        f"""
+        SELECT p.id, a.photo IS NULL AS is_fresh FROM photos p LEFT JOIN assignments a ON a.photo = p.id
+        LEFT JOIN categories c ON c.id = a.category
+        WHERE p.broken IS NULL AND (
+            (a.photo IS NULL AND p.stage = ?1)
+            OR (NOT a.is_confirmed AND (
+                a.category IS NULL
+                OR (?2 AND p.stage = ?1 AND NOT (c.state = 'discovered' AND c.id IN ({MADE_BY_PERSON})))
+            ))
+        ) ORDER BY p.id
+        """,
+        (stage, anew),
+    )
+    return {row["id"]: bool(row["is_fresh"]) for row in rows}
+
+
+def _guesses(db: sqlite3.Connection, stage: int, *, anew: bool) -> dict[int, int]:
+    """The most typical photos of each discovered category nobody has decided about; `anew`: found before this stage."""
+    rows = db.execute(
+        f"""
         SELECT photo, category FROM (
             SELECT a.photo, a.category,
                 ROW_NUMBER() OVER (PARTITION BY a.category ORDER BY a.is_peak DESC, a.typicality DESC, a.photo) AS place
             FROM assignments a JOIN categories c ON c.id = a.category WHERE c.state = 'discovered'
-        ) WHERE place <= ?
+            AND (NOT ?2 OR c.found_stage < ?1 OR c.id IN ({MADE_BY_PERSON}))
+        ) WHERE place <= ?3
         """,
-        (N_GUESSED,),
+        (stage, anew, N_GUESSED),
     )
     return {row["photo"]: row["category"] for row in rows}
 

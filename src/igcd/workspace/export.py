@@ -18,6 +18,8 @@ from igcd.records import publish, write_bytes
 from igcd.workspace.catalog import Catalog
 
 FORMATS = ("csv", "coco", "labelstudio", "folders")
+UNCONFIRMED = "unconfirmed"
+"""Folder of the guesses in an export as folders."""
 MAX_NAME_BYTES = 255
 """Bytes in the name of a file, on the common file systems."""
 COLUMNS = (
@@ -50,23 +52,47 @@ class ExportedPhoto:
         """Where it lies."""
         return Path(self.folder, self.path)
 
+    def is_guess_of(self, probability: float) -> bool:
+        """Whether it is held to be of a category with at least this probability."""
+        return self.category_id is not None and self.probability >= probability
+
     @property
     def category(self) -> str:
         """The name, or what stands for it; empty where unsure."""
         return "" if self.category_id is None else self.name or f"new {self.category_id}"
 
 
-def export(catalog: Catalog, kind: str, out: Path, *, link: bool = False) -> int:
+def export(
+    catalog: Catalog,
+    kind: str,
+    out: Path,
+    *,
+    link: bool = False,
+    confirmed_only: bool = False,
+    min_probability: float = 0.0,
+) -> int:
     """Writes all photos that were looked at; how many. What is at `out` already is never overwritten.
 
-    `link` puts hard links instead of copies into folders: they take no space, but a program that edits one in place
-    edits the photo itself.
+    `confirmed_only` leaves out what no person has confirmed, `min_probability` guesses that are less probable. `link`
+    puts hard links instead of copies into folders: they take no space, but a program that edits one in place edits the
+    photo itself.
     """
     if kind not in FORMATS:
         raise IgcdError(f"there is no export format {kind!r}; choose one of {', '.join(FORMATS)}")
+    if not 0 <= min_probability <= 1:
+        raise IgcdError(f"--min-probability must be from 0 to 1, got {min_probability}; choose one like 0.8")
     if os.path.lexists(out):
         raise IgcdError(f"{out} exists already; give --out a new name, nothing is overwritten")
     with catalog.snapshot() as db:
+        n_waiting = db.execute(
+            "SELECT COUNT(*) FROM photos p WHERE p.broken IS NULL AND p.stage = (SELECT MAX(stage) FROM stages) "
+            "AND NOT EXISTS (SELECT 1 FROM assignments a WHERE a.photo = p.id)"
+        ).fetchone()[0]
+        if n_waiting and not confirmed_only:
+            raise IgcdError(
+                f"an export needs photos that were looked at, {n_waiting:,} of them were not yet; run "
+                f"`igcd discover {catalog.folder}` first, or give --confirmed-only for what you labeled and confirmed"
+            )
         rows = db.execute(
             """
             SELECT p.id, p.content_hash, f.path AS folder, pp.path, p.stage, p.width, p.height, p.near_duplicate_of,
@@ -77,6 +103,15 @@ def export(catalog: Catalog, kind: str, out: Path, *, link: bool = False) -> int
             """
         )
         photos = [ExportedPhoto(**{**dict(row), "is_confirmed": bool(row["is_confirmed"])}) for row in rows]
+    if confirmed_only:
+        photos = [photo for photo in photos if photo.is_confirmed and photo.category_id is not None]
+    elif min_probability:
+        photos = [photo for photo in photos if photo.is_confirmed or photo.is_guess_of(min_probability)]
+    if not photos:
+        raise IgcdError(
+            "no photo is to be exported: none is confirmed or as probable as asked for; review some, or lower "
+            "--min-probability"
+        )
     if kind == "csv":
         write_bytes(out, as_csv(photos).encode("utf-8", errors="surrogateescape"))
     elif kind == "coco":
@@ -162,17 +197,25 @@ def as_label_studio(photos: Iterable[ExportedPhoto]) -> Iterator[dict[str, objec
 def write_folders(photos: Iterable[ExportedPhoto], out: Path, *, link: bool) -> int:
     """A folder per category with copies of (or hard links to) its photos, all of it or nothing; how many were written.
 
+    Guesses that nobody has confirmed go into the same folders below `unconfirmed`: none is taken for a fact. What is
+    of no category is in `unsure`.
+
     A file is only ever created under a free name: nothing that is there already is written to, least of all a link.
     """
     photos = list(photos)
     out.parent.mkdir(parents=True, exist_ok=True)
     unfinished = Path(tempfile.mkdtemp(dir=out.parent, prefix=f".{out.name[:100]}."))
     try:
-        folder_of = {category: unfinished / folder for category, folder in category_folders(photos).items()}
-        for folder in folder_of.values():  # all of them first: a photo may be called like a folder beside it
+        names = category_folders(photos)
+        guessed = unfinished / (UNCONFIRMED if Path(UNCONFIRMED) not in names.values() else f"{UNCONFIRMED}-guesses")
+        folders = [
+            (guessed if photo.is_guess_of(0.0) and not photo.is_confirmed else unfinished) / names[photo.category_id]
+            for photo in photos
+        ]
+        for folder in dict.fromkeys(folders):  # all of them first: a photo may be called like a folder beside it
             folder.mkdir(parents=True, exist_ok=True)
-        for photo in photos:
-            _put(photo, folder_of[photo.category_id], link=link)
+        for photo, folder in zip(photos, folders, strict=True):
+            _put(photo, folder, link=link)
         unfinished.chmod(0o755)
         publish(unfinished, out)
     finally:

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
@@ -31,6 +31,7 @@ from igcd.workspace.defaults import FAST_SIZE
 from igcd.workspace.feature_store import Features, find_damaged, read_features, write_features
 from igcd.workspace.near_duplicates import picture_hash
 from igcd.workspace.photo_files import PhotoFiles, photo_files
+from igcd.workspace.quality import quality_of
 from igcd.workspace.queries import setting
 
 RESTORE = "restore it from a backup of the workspace"
@@ -108,6 +109,17 @@ def encoder_of(
     return build_encoder(EncoderConfig(**chosen), quarantine=quarantine or Quarantine(limit=1.0), progress=progress)
 
 
+def change_encoder(catalog: Catalog, changes: Mapping[str, Any]) -> None:
+    """Other values of `igcd.config.EncoderConfig` for a workspace from now on.
+
+    The next discovery computes the features again that it needs; photos, labels and decisions stay.
+    """
+    with catalog.transaction() as db:
+        chosen = {"size": FAST_SIZE, **(setting(db, "encoder") or {}), **changes}
+        EncoderConfig(**chosen)  # raises where a value is impossible
+        db.execute("INSERT OR REPLACE INTO settings VALUES ('encoder', ?)", (json.dumps(chosen),))
+
+
 def embed_missing(
     catalog: Catalog, encoder: PhotoEncoder, photo_ids: Sequence[int], *, progress: Progress | None = None
 ) -> Unreadable:
@@ -163,11 +175,16 @@ def _store(
     catalog: Catalog, encoder_key: str, ids: Sequence[int], keys: Sequence[str], pixels: Pixels, features: Features
 ) -> None:
     hashes = [picture_hash(image).tobytes() for image in pixels]
+    qualities = [quality_of(image) for image in pixels]
     with catalog.transaction() as db:
         write_features(db, encoder_key, keys, features)
         db.executemany(
             "UPDATE photos SET picture_hash = ? WHERE id = ? AND picture_hash IS NULL",
             list(zip(hashes, ids, strict=True)),
+        )
+        db.executemany(
+            "INSERT OR REPLACE INTO qualities VALUES (?, ?, ?)",
+            [(photo, quality.brightness, quality.sharpness) for photo, quality in zip(ids, qualities, strict=True)],
         )
 
 

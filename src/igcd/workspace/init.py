@@ -10,9 +10,19 @@ from typing import Any
 from igcd.errors import IgcdError
 from igcd.workspace.catalog import Catalog, new_folder
 from igcd.workspace.defaults import DEFAULT_ENCODER
-from igcd.workspace.labels import Choice, labels_from_folders, labels_from_table, settle, unusable_names
+from igcd.workspace.imports import labels_from_json
+from igcd.workspace.labels import (
+    Choice,
+    LabelConflict,
+    labels_from_folders,
+    labels_from_table,
+    refuse_unusable,
+    settle,
+    unusable_names,
+)
 from igcd.workspace.photos import AddReport, FoundFile, Progress, find_photos, read_photos, write_photos
 from igcd.workspace.schema import migrate, schema_version
+from igcd.workspace.shots import shots_from_table
 
 
 def init_workspace(
@@ -27,9 +37,9 @@ def init_workspace(
 ) -> AddReport:
     """Makes a workspace of the photos below `images`: in one transaction, so that there is all of it or nothing.
 
-    labels: a CSV file with the columns path and category. from_folders: the folders are the labels. on_conflict: which
-    label a photo with several gets; without it they are refused. encoder: values of `igcd.config.EncoderConfig` that
-    shall differ from those of `igcd.workspace.defaults.DEFAULT_ENCODER`.
+    labels: a CSV file with the columns path and category, or what COCO or Label Studio wrote, *.json. from_folders: the
+    folders are the labels. on_conflict: which label a photo with several gets; without it they are refused. encoder:
+    values of `igcd.config.EncoderConfig` that shall differ from `igcd.workspace.defaults.DEFAULT_ENCODER`.
     """
     if labels is not None and from_folders:
         raise IgcdError("labels come from a file or from the folders, not from both; give one of the two")
@@ -39,7 +49,11 @@ def init_workspace(
         found = find_photos([images], workspace=folder)
         given: dict[FoundFile, str] = {}
         refused: dict[FoundFile, str] = {}
-        if labels is not None:
+        in_file: dict[LabelConflict, str | None] = {}
+        if labels is not None and labels.suffix.lower() == ".json":
+            given, in_file = labels_from_json(labels, images, found, on_conflict)
+            refuse_unusable(given, labels)
+        elif labels is not None:
             given = labels_from_table(labels, images, found)
         elif from_folders:
             given = labels_from_folders(images, found)
@@ -47,6 +61,10 @@ def init_workspace(
                 file: f"the folder cannot be a category: {reason}" for file, reason in unusable_names(given).items()
             }
         reading = read_photos(found, set_aside=refused, progress=progress)
+        if labels is not None and labels.suffix.lower() != ".json":
+            shots, real = shots_from_table(labels), images.resolve()
+            by_place = {Path(file.root, file.path).relative_to(real).as_posix(): file for file in found}
+            reading = reading.with_shots({by_place[place]: shot for place, shot in shots.items() if place in by_place})
         settled, conflicts = settle(
             {file: label for file, label in given.items() if file not in refused}, reading.content_of, on_conflict
         )
@@ -61,5 +79,5 @@ def init_workspace(
 
         with Catalog(folder) as catalog:
             report = write_photos(catalog, reading, labels=settled, setup=set_up)
-    chosen = {conflict.sentence(): label for conflict, label in conflicts.items()}
+    chosen = {conflict.sentence(): label for conflict, label in (in_file | conflicts).items()}
     return replace(report, conflicts=chosen)

@@ -100,12 +100,17 @@ def labels_from_table(path: Path, images: Path, found: Sequence[FoundFile]) -> d
             f"{'is' if len(missing) == 1 else 'are'} not below {images}, first {missing[0]!r}; correct the paths or "
             "remove the lines"
         )
+    refuse_unusable(labels, path)
+    return labels
+
+
+def refuse_unusable(labels: Mapping[FoundFile, str], path: Path) -> None:
+    """Raises where a file has labels that cannot be names of categories, with all of them."""
     if faults := unusable_names(labels):
         raise IgcdError(
             f"{path} has {len(faults):,} labels that cannot be names of categories, see below; correct them",
             details=[f"{file.path}: {reason}" for file, reason in faults.items()],
         )
-    return labels
 
 
 def labels_from_folders(images: Path, found: Sequence[FoundFile]) -> dict[FoundFile, str]:

@@ -14,6 +14,7 @@ from igcd.errors import IgcdError
 from igcd.workspace.catalog import Catalog, next_revision, now
 from igcd.workspace.names import parse_name
 from igcd.workspace.photo_files import changed_at, content_hash, picture_size
+from igcd.workspace.shots import Shot, read_shot
 
 Progress = Callable[[int, int], None]
 """Called with (done, to do)."""
@@ -53,6 +54,7 @@ class _Looked:
     width: int | None = None
     height: int | None = None
     broken: str | None = None
+    shot: Shot = field(default_factory=Shot)
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,14 @@ class Reading:
 
     looked: Mapping[FoundFile, _Looked | _Known]
     nameless: Mapping[str, str] = field(default_factory=dict)  # path -> reason, of files that cannot be written down
+
+    def with_shots(self, shots: Mapping[FoundFile, Shot]) -> "Reading":
+        """The same with what a table says about when and where photos were taken."""
+        looked = {
+            file: replace(look, shot=shots[file]) if file in shots and isinstance(look, _Looked) else look
+            for file, look in self.looked.items()
+        }
+        return replace(self, looked=looked)
 
     @property
     def content_of(self) -> dict[FoundFile, str]:
@@ -252,7 +262,7 @@ def _look_at(file: FoundFile, known: _Known | None) -> _Looked | _Known:
         width, height = picture_size(file.root, file.path)
     except BrokenImageError as error:
         return _Looked(file, own_hash, status.st_size, changed_at(status), broken=str(error))
-    return _Looked(file, own_hash, status.st_size, changed_at(status), width, height)
+    return _Looked(file, own_hash, status.st_size, changed_at(status), width, height, shot=read_shot(real))
 
 
 def _open_stage(db: sqlite3.Connection, *, may_open: bool) -> int:
@@ -298,6 +308,11 @@ def _insert(
                 n_new += 1
         if look.broken is not None:
             broken[str(Path(file.root, file.path))] = look.broken
+        if look.shot:
+            db.execute(
+                "INSERT OR REPLACE INTO shots VALUES (?, ?, ?, ?)",
+                (photo_of[file], look.shot.taken, look.shot.latitude, look.shot.longitude),
+            )
         db.execute(
             "INSERT OR REPLACE INTO photo_paths (folder, path, photo, n_bytes, mtime_ns) VALUES (?, ?, ?, ?, ?)",
             (folder_of[file.root], file.path, photo_of[file], look.n_bytes, look.mtime_ns),

@@ -11,9 +11,9 @@ from igcd.data.quarantine import Quarantine
 from igcd.errors import IgcdError
 from igcd.types import UNLABELED, Images
 from igcd.workspace.catalog import Catalog
-from igcd.workspace.discover import fit_classifier
 from igcd.workspace.evidence import gather_evidence, with_features
 from igcd.workspace.features import PhotoEncoder, embed_images
+from igcd.workspace.findings import fit_classifier
 from igcd.workspace.photo_files import PhotoFile, PhotoFiles, changed_at
 
 

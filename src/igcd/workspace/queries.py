@@ -34,7 +34,7 @@ class Category:
     is_deferred: bool
     n_photos: int
     n_confirmed: int
-    mean_probability: float | None
+    mean_probability: float | None  # of the photos nobody has confirmed
     helpfulness: float  # see `queue`
     cover: int | None  # photo id of the most typical photo
 
@@ -81,12 +81,14 @@ class NearKnown:
 
 @dataclass(frozen=True)
 class PhotoMap:
-    """The photos of a stage in the plane, one entry each, and the support photos of known categories as landmarks."""
+    """Photos in the plane, one entry each; those of earlier stages are landmarks."""
 
     photo_ids: IntArray  # (n,)
     xy: FloatArray  # (n, 2), from 0 to 1
     category_ids: IntArray  # (n,), UNSURE for none
     is_landmark: npt.NDArray[np.bool_]  # (n,) of an earlier stage
+    kinds: IntArray  # (n,) 0 came with a label, 1 confirmed, 2 guessed, 3 of no category
+    is_confirmed: npt.NDArray[np.bool_]  # (n,) a person has decided
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,10 @@ class StageStatus:
     stage: int
     state: str
     n_photos: int
+    n_labeled: int  # came with a label
+    n_confirmed: int  # others that a person has decided about
+    n_guessed: int  # others that are held to be of a category
+    n_unsure: int
     n_waiting: int  # not looked at by `discover` yet
     summary: str | None  # what the last discovery said
 
@@ -120,7 +126,8 @@ class Status:
 
 CATEGORIES = """
 SELECT c.*, COUNT(a.photo) AS n_photos, COALESCE(SUM(a.is_confirmed), 0) AS n_confirmed,
-    AVG(a.probability) AS mean_probability, COALESCE(SUM(2.0 - a.probability), 0.0) AS helpfulness,
+    AVG(a.probability) FILTER (WHERE NOT a.is_confirmed) AS mean_probability,
+    COALESCE(SUM(2.0 - a.probability), 0.0) AS helpfulness,
     (SELECT photo FROM assignments t WHERE t.category = c.id
      ORDER BY t.is_peak DESC, t.typicality DESC, t.photo LIMIT 1) AS cover
 FROM categories c LEFT JOIN assignments a ON a.category = c.id
@@ -131,6 +138,9 @@ SELECT p.id, (SELECT path FROM photo_paths pp WHERE pp.photo = p.id ORDER BY fol
     p.stage, p.width, p.height, p.near_duplicate_of, a.category, a.probability, a.typicality, a.is_peak, a.is_confirmed
 FROM {source} a JOIN photos p ON p.id = a.photo
 """
+
+PLACES = "SELECT photo, x, y, MAX(stage) AS stage FROM places GROUP BY photo"
+"""The last place of each photo; SQLite takes the other columns from the row of the maximum."""
 
 TYPICAL_FIRST = "is_peak DESC, typicality DESC, photo"
 
@@ -147,15 +157,16 @@ def queue(catalog: Catalog) -> list[Category]:
     Helpfulness is the sum of 2 - p over the photos of a category: a decision settles each of them once, and again as
     much as the prediction was likely to be wrong. Larger and less certain ones come first, those put off last.
     """
-    waiting = [category for category in categories(catalog, states=["discovered"]) if category.n_photos]
+    waiting = categories(catalog, states=["discovered"])
     return sorted(waiting, key=lambda category: (category.is_deferred, -category.helpfulness, category.id))
 
 
 def categories(catalog: Catalog, *, states: Sequence[str] = LIVE) -> list[Category]:
-    """The categories in these states, in the order of their ids."""
+    """The categories in these states, in the order of their ids; discovered ones only while they hold photos."""
     with catalog.snapshot() as db:
         rows = db.execute(
-            CATEGORIES + "WHERE c.state IN (SELECT value FROM json_each(?)) GROUP BY c.id ORDER BY c.id",
+            CATEGORIES + "WHERE c.state IN (SELECT value FROM json_each(?)) GROUP BY c.id "
+            "HAVING c.state <> 'discovered' OR COUNT(a.photo) > 0 ORDER BY c.id",
             (json.dumps(list(states)),),
         ).fetchall()
     return [_category(row) for row in rows]
@@ -226,14 +237,24 @@ def nearest_known(catalog: Catalog, category_id: int, *, n_categories: int = 3, 
             row["id"]: _category(row)
             for row in db.execute(CATEGORIES + "WHERE c.id IN (SELECT value FROM json_each(?)) GROUP BY c.id", (ids,))
         }
-        ranked = (
-            f"(SELECT *, ROW_NUMBER() OVER (PARTITION BY category ORDER BY {TYPICAL_FIRST}) AS place "
-            "FROM assignments WHERE category IN (SELECT value FROM json_each(?)))"
-        )
-        shown: dict[int, list[Photo]] = {row["id"]: [] for row in near}
-        for row in db.execute(PHOTOS.format(source=ranked) + "WHERE a.place <= ? ORDER BY a.place", (ids, n_photos)):
-            shown[row["category"]].append(_photo(row))
+        shown = typical_photos(catalog, [row["id"] for row in near], n_photos=n_photos)
     return [NearKnown(found[row["id"]], row["similarity"], shown[row["id"]]) for row in near]
+
+
+def typical_photos(catalog: Catalog, category_ids: Sequence[int], *, n_photos: int = 8) -> dict[int, list[Photo]]:
+    """The most typical photos of each of these categories."""
+    ranked = (
+        f"(SELECT *, ROW_NUMBER() OVER (PARTITION BY category ORDER BY {TYPICAL_FIRST}) AS place "
+        "FROM assignments WHERE category IN (SELECT value FROM json_each(?)))"
+    )
+    shown: dict[int, list[Photo]] = {category_id: [] for category_id in category_ids}
+    with catalog.snapshot() as db:
+        rows = db.execute(
+            PHOTOS.format(source=ranked) + "WHERE a.place <= ? ORDER BY a.place", (id_list(category_ids), n_photos)
+        )
+        for row in rows:
+            shown[row["category"]].append(_photo(row))
+    return shown
 
 
 def low_confidence(catalog: Catalog, *, offset: int = 0, limit: int = 200, max_probability: float = 1.0) -> PhotoPage:
@@ -255,26 +276,29 @@ def low_confidence(catalog: Catalog, *, offset: int = 0, limit: int = 200, max_p
     return PhotoPage(n_photos, offset, [_photo(row) for row in rows])
 
 
-def confirmed_photos(catalog: Catalog) -> set[int]:
-    """The photos a person has decided about, those with labels among them."""
+def photo_map(catalog: Catalog) -> PhotoMap:
+    """Where the photos stand in the plane: each photo where the last discovery that placed it has put it."""
     with catalog.snapshot() as db:
-        return {row["photo"] for row in db.execute("SELECT photo FROM assignments WHERE is_confirmed")}
-
-
-def photo_map(catalog: Catalog, *, stage: int | None = None) -> PhotoMap:
-    """Where the photos of a stage stand in the plane, the last one discovered by default."""
-    with catalog.snapshot() as db:
-        rows = db.execute(
-            "SELECT m.photo, m.x, m.y, COALESCE(a.category, 0) AS category, p.stage <> m.stage AS is_landmark "
-            "FROM places m JOIN photos p ON p.id = m.photo LEFT JOIN assignments a ON a.photo = m.photo "
-            "WHERE m.stage = COALESCE(?, (SELECT MAX(stage) FROM places)) ORDER BY m.photo",
-            (stage,),
+        cursor = db.cursor()
+        cursor.row_factory = None  # plain tuples: there may be 100,000
+        rows = cursor.execute(
+            f"""
+            SELECT m.photo, m.x, m.y, COALESCE(a.category, 0) AS category,
+                p.stage < (SELECT MAX(stage) FROM places) AS is_landmark,
+                CASE WHEN l.photo IS NOT NULL THEN 0 WHEN a.category IS NULL THEN 3 WHEN a.is_confirmed THEN 1
+                    ELSE 2 END AS kind, COALESCE(a.is_confirmed, 0) AS is_confirmed
+            FROM ({PLACES}) m JOIN photos p ON p.id = m.photo LEFT JOIN assignments a ON a.photo = m.photo
+            LEFT JOIN labels l ON l.photo = m.photo AND l.source = 'given' ORDER BY m.photo
+            """
         ).fetchall()
+    table = np.array(rows, dtype=np.float64).reshape(-1, 7)
     return PhotoMap(
-        photo_ids=np.array([row["photo"] for row in rows], dtype=np.int64),
-        xy=np.array([(row["x"], row["y"]) for row in rows], dtype=np.float64).reshape(-1, 2),
-        category_ids=np.array([row["category"] for row in rows], dtype=np.int64),
-        is_landmark=np.array([row["is_landmark"] for row in rows], dtype=np.bool_),
+        photo_ids=table[:, 0].astype(np.int64),
+        xy=table[:, 1:3],
+        category_ids=table[:, 3].astype(np.int64),
+        is_landmark=table[:, 4].astype(np.bool_),
+        kinds=table[:, 5].astype(np.int64),
+        is_confirmed=table[:, 6].astype(np.bool_),
     )
 
 
@@ -286,12 +310,17 @@ def status(catalog: Catalog) -> Status:
         # A photo that cannot be used has no assignment.
         waiting = _waiting_by_stage(db, n_photos - n_broken - count("assignments"))
         stages = [
-            StageStatus(row["stage"], row["state"], row["n_photos"], waiting.get(row["stage"], 0), row["summary"])
+            StageStatus(**dict(row), n_waiting=waiting.get(row["stage"], 0))
             for row in db.execute(
                 """
-                SELECT s.stage, s.state, json_extract(s.summary, '$.sentence') AS summary,
-                    (SELECT COUNT(*) FROM photos p WHERE p.stage = s.stage) AS n_photos
-                FROM stages s ORDER BY s.stage
+                SELECT s.stage, s.state, json_extract(s.summary, '$.sentence') AS summary, COUNT(p.id) AS n_photos,
+                    COUNT(p.id) FILTER (WHERE l.photo IS NOT NULL) AS n_labeled,
+                    COUNT(p.id) FILTER (WHERE l.photo IS NULL AND a.is_confirmed) AS n_confirmed,
+                    COUNT(p.id) FILTER (WHERE NOT a.is_confirmed AND a.category IS NOT NULL) AS n_guessed,
+                    COUNT(p.id) FILTER (WHERE NOT a.is_confirmed AND a.category IS NULL) AS n_unsure
+                FROM stages s LEFT JOIN photos p ON p.stage = s.stage LEFT JOIN assignments a ON a.photo = p.id
+                LEFT JOIN labels l ON l.photo = p.id AND l.source = 'given'
+                GROUP BY s.stage ORDER BY s.stage
                 """
             )
         ]
@@ -311,6 +340,18 @@ def status(catalog: Catalog) -> Status:
             n_decisions=count("decisions"),
             stages=stages,
         )
+
+
+def last_discovery(catalog: Catalog) -> dict[str, Any]:
+    """When the last stage was discovered, how finely, and whether anything has changed since."""
+    with catalog.snapshot() as db:
+        row = db.execute("SELECT discovered, summary FROM stages ORDER BY stage DESC LIMIT 1").fetchone()
+        summary = json.loads(row["summary"] or "{}")
+        return {
+            "time": row["discovered"],
+            "granularity": setting(db, "granularity") or 0.0,
+            "is_current": summary.get("revision") == current_revision(db),
+        }
 
 
 def broken_photos(catalog: Catalog) -> list[tuple[str, str]]:

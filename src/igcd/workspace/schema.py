@@ -138,12 +138,42 @@ CREATE INDEX decisions_by_category ON decision_categories (category, decision);
 """
 
 VERSION_2 = """
+-- The most probable categories of a photo nobody has confirmed, place 0 first.
+CREATE TABLE alternatives (
+    photo INTEGER NOT NULL REFERENCES photos,
+    place INTEGER NOT NULL,
+    category INTEGER NOT NULL,
+    probability REAL NOT NULL,
+    PRIMARY KEY (photo, place)
+) WITHOUT ROWID;
+
+-- Photos that need a look, in groups that are alike; groups are numbered by what teaches most.
+CREATE TABLE looks (photo INTEGER PRIMARY KEY REFERENCES photos, look INTEGER NOT NULL);
+CREATE INDEX looks_by_group ON looks (look);
+
+-- Given labels that the other labels speak against, as the last discovery saw them.
+CREATE TABLE doubts (
+    photo INTEGER PRIMARY KEY REFERENCES photos,
+    category INTEGER NOT NULL,      -- the label
+    probability REAL NOT NULL,      -- of the label, without this photo
+    other INTEGER NOT NULL,         -- the category that is more probable
+    other_probability REAL NOT NULL
+);
+
+-- How a photo looks, measured when it is embedded: mean brightness and sharpness of its edges.
+CREATE TABLE qualities (photo INTEGER PRIMARY KEY REFERENCES photos, brightness REAL NOT NULL, sharpness REAL NOT NULL);
+
+-- When and where a photo was taken, from its EXIF data or a table.
+CREATE TABLE shots (photo INTEGER PRIMARY KEY REFERENCES photos, taken TEXT, latitude REAL, longitude REAL);
+"""
+
+VERSION_3 = """
 -- With a million photos, what is asked most often must not read the whole table.
 CREATE INDEX broken_photos ON photos (stage) WHERE broken IS NOT NULL;
 CREATE INDEX unconfirmed ON assignments (probability, photo, category) WHERE NOT is_confirmed;
 """
 
-MIGRATIONS: tuple[str, ...] = (VERSION_1, VERSION_2)
+MIGRATIONS: tuple[str, ...] = (VERSION_1, VERSION_2, VERSION_3)
 """Entry v - 1 leads from version v - 1 to version v. A released entry is never edited: a change is a new entry."""
 
 

@@ -3,8 +3,10 @@
 from typing import Annotated
 
 from fastapi import APIRouter, HTTPException, Query
+from fastapi.responses import JSONResponse, Response
 
 from igcd.errors import IgcdError
+from igcd.review.jobs import Jobs
 from igcd.review.routes.answers import (
     Json,
     PathId,
@@ -15,29 +17,29 @@ from igcd.review.routes.answers import (
     versions_of,
 )
 from igcd.review.undoing import next_redo, next_undo
-from igcd.workspace import queries
+from igcd.workspace import looking, queries
 from igcd.workspace.catalog import Catalog
+from igcd.workspace.outlook import outlook
 
 FIRST_PHOTOS = 120
 """Photos whose details come with a category: more than a screen shows; the page asks for the others as it scrolls."""
 MAX_PHOTOS_ASKED = 400
-MAX_LOW_CONFIDENCE = 2_000
-"""Photos of the second list at a time; those decided about make room for the next."""
-PLACE_DIGITS = 4
+PLACE_SCALE = 10_000
+"""Places, from 0 to 1, go to the page as whole numbers of this unit."""
 
 
-def reading_routes(catalog: Catalog, *, read_only: bool, author: str) -> APIRouter:
+def reading_routes(catalog: Catalog, jobs: Jobs, *, read_only: bool, uses_paths: bool, author: str) -> APIRouter:
     """The routes that read."""
     router = APIRouter(prefix="/api")
 
     @router.get("/revision")
     def revision() -> Json:
-        return {"revision": queries.revision(catalog)}
+        return {"revision": queries.revision(catalog), "job": jobs.as_json()}
 
     @router.get("/overview")
     def overview() -> Json:
         with catalog.snapshot():
-            status, title_of = queries.status(catalog), titles(catalog)
+            status, now, title_of = queries.status(catalog), outlook(catalog), titles(catalog)
             past = queries.history(catalog, limit=200)
             undo, redo = next_undo(past, author), next_redo(past, author)
             return {
@@ -45,8 +47,13 @@ def reading_routes(catalog: Catalog, *, read_only: bool, author: str) -> APIRout
                 "read_only": read_only,
                 "author": author,
                 "workspace": catalog.folder.resolve().name,
+                "folder": str(catalog.folder.resolve()) if uses_paths else None,
+                "uses_paths": uses_paths,
                 "status": {**vars(status), "stages": [vars(stage) for stage in status.stages]},
-                "n_low_confidence": queries.low_confidence(catalog, limit=0).n_photos,
+                "outlook": {**vars(now), "sentence": now.sentence()},
+                "discovered": queries.last_discovery(catalog),
+                "job": jobs.as_json(),
+                "n_to_look": looking.n_to_look(catalog),
                 "queue": [category.id for category in queries.queue(catalog)],
                 "categories": [category_json(category) for category in queries.categories(catalog)],
                 "undo": undo and decision_json(undo, title_of),
@@ -54,14 +61,14 @@ def reading_routes(catalog: Catalog, *, read_only: bool, author: str) -> APIRout
             }
 
     @router.get("/categories/{category_id}")
-    def category(category_id: PathId) -> Json:
+    def category(category_id: PathId) -> Response:
         with catalog.snapshot():
             try:
                 shown = queries.category(catalog, category_id)
             except IgcdError as error:
                 raise HTTPException(404, str(error)) from None
             near = queries.nearest_known(catalog, category_id)
-            return {
+            answer = {
                 "revision": queries.revision(catalog),
                 "category": category_json(shown),
                 "photo_ids": queries.photo_ids_of(catalog, category_id),
@@ -79,28 +86,7 @@ def reading_routes(catalog: Catalog, *, read_only: bool, author: str) -> APIRout
                     **{known.category.id: known.category.version for known in near},
                 },
             }
-
-    @router.get("/unsure")
-    def unsure() -> Json:
-        with catalog.snapshot():
-            return {
-                "revision": queries.revision(catalog),
-                "photo_ids": queries.photo_ids_of(catalog, None),
-                "photos": photos_json(queries.photos_of(catalog, None, limit=FIRST_PHOTOS).photos),
-                "versions": {},
-            }
-
-    @router.get("/low-confidence")
-    def low_confidence(below: Annotated[float, Query(ge=0, le=1)] = 1.0) -> Json:
-        with catalog.snapshot():
-            page = queries.low_confidence(catalog, limit=MAX_LOW_CONFIDENCE, max_probability=below)
-            return {
-                "revision": queries.revision(catalog),
-                "n_photos": page.n_photos,
-                "photo_ids": [photo.id for photo in page.photos],
-                "photos": photos_json(page.photos),
-                "versions": versions_of(catalog, (photo.category for photo in page.photos)),
-            }
+        return JSONResponse(answer)  # FastAPI would walk through all ids one by one
 
     @router.get("/photos")
     def photos(ids: Annotated[str, Query(pattern=r"^\d{1,15}(,\d{1,15})*$", max_length=MAX_PHOTOS_ASKED * 16)]) -> Json:
@@ -108,24 +94,21 @@ def reading_routes(catalog: Catalog, *, read_only: bool, author: str) -> APIRout
         return {"photos": photos_json(queries.photos(catalog, wanted))}
 
     @router.get("/map")
-    def photo_map(stage: Annotated[int | None, Query(ge=0, le=1_000_000)] = None) -> Json:
+    def photo_map() -> Response:
         with catalog.snapshot():
-            places = queries.photo_map(catalog, stage=stage)
-            photo_ids, category_ids = places.photo_ids.tolist(), places.category_ids.tolist()
-            confirmed = queries.confirmed_photos(catalog)
-            return {
+            places = queries.photo_map(catalog)
+            answer = {
                 "revision": queries.revision(catalog),
-                "photo_ids": photo_ids,
-                "x": places.xy[:, 0].round(PLACE_DIGITS).tolist(),
-                "y": places.xy[:, 1].round(PLACE_DIGITS).tolist(),
-                "category_ids": category_ids,
+                "photo_ids": places.photo_ids.tolist(),
+                "x": (PLACE_SCALE * places.xy[:, 0]).round().astype(int).tolist(),
+                "y": (PLACE_SCALE * places.xy[:, 1]).round().astype(int).tolist(),
+                "category_ids": places.category_ids.tolist(),
+                "kinds": places.kinds.tolist(),
                 # Settled ones are shown for orientation; a lasso leaves them out.
-                "is_settled": [
-                    is_landmark or photo_id in confirmed
-                    for photo_id, is_landmark in zip(photo_ids, places.is_landmark.tolist(), strict=True)
-                ],
-                "versions": versions_of(catalog, category_ids),
+                "is_settled": (places.is_landmark | places.is_confirmed).astype(int).tolist(),
+                "versions": versions_of(catalog, places.category_ids.tolist()),
             }
+        return JSONResponse(answer)
 
     @router.get("/history")
     def history(limit: Annotated[int, Query(ge=1, le=500)] = 100) -> Json:

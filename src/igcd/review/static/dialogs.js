@@ -1,10 +1,10 @@
 // Questions that need more than a key: a name, a category to choose; and help and history to read.
 
 import { get } from "./api.js";
-import { button, el, plural, thumbnail } from "./dom.js";
+import { breakable, button, el, plural, thumbnail } from "./dom.js";
 import { KEYS, singleKeysAreOn, switchSingleKeys } from "./keys.js";
 
-function openDialog(title, { body, foot = [], wide = false }) {
+export function openDialog(title, { body, foot = [], wide = false }) {
   const heading = el("h2", { text: title, id: "dialog-title" });
   const dialog = el(
     "dialog",
@@ -90,7 +90,7 @@ export function askCategory({ title, verb, likely, categories, onChoose, onNew }
   const optionOf = (category, isLikely, at) => {
     const newName = input.value.trim() ? `New category “${input.value.trim()}”` : "New category";
     const about = category ? `${isLikely ? "looks alike · " : ""}${plural(category.n_photos, "photo")}` : "split them off";
-    const text = el("span", { class: "option-text" }, el("span", { text: category?.title ?? newName }),
+    const text = el("span", { class: "option-text" }, el("span", {}, ...breakable(category?.title ?? newName)),
       el("span", { class: "small muted", text: `  ${about}` }));
     return el("li", { class: "option", role: "option", id: `option-${at}`, on: { click: () => choose(at) } },
       category ? thumbnail(category.cover) : el("span", { class: "blank" }), text);

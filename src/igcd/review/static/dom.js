@@ -20,6 +20,8 @@ const ICONS = {
   check: "M3.500 10.500 8 15l8.500-9.500",
   unsure: "M7.200 7.400a2.800 2.800 0 1 1 4 2.600c-.8.400-1.200 1-1.200 2M10 15.400v.1",
   book: "M3 4.500C5.500 3.500 8 3.700 10 5c2-1.300 4.500-1.500 7-.5v11c-2.500-1-5-.8-7 .5-2-1.300-4.500-1.500-7-.5ZM10 5v11",
+  find: "M13 13l4 4M14.500 8.500a6 6 0 1 1-12 0 6 6 0 0 1 12 0Z",
+  stage: "M3.500 5h9M3.500 10h6M3.500 15h9M14 7.500l3 2.500-3 2.500",
   map: "M6 6.500h.1M10.500 5h.1M8 10h.1M14.500 8h.1M13 13.500h.1M6.500 14.500h.1M10 15.500h.1",
 };
 
@@ -60,6 +62,11 @@ export function button(text, run, { kind = "", key = "", picture = "", label = "
       on: { click: run } },
     picture ? icon(picture) : null, text ? el("span", { text }) : null, text && hint ? hint : null,
   );
+}
+
+// A long name as text that may break after underscores, slashes and hyphens.
+export function breakable(text) {
+  return text.split(/(?<=[_/-])/).flatMap((part, at) => (at ? [el("wbr"), part] : [part]));
 }
 
 export const byId = (id) => document.getElementById(id);

@@ -11,12 +11,13 @@ const DETAILS_AT_ONCE = 200;
 let nGrids = 0;
 
 export class PhotoGrid {
-  // loadDetails(ids) -> photos; badgesOf(photo) -> texts; onSelection(set); onOpen(index)
-  constructor({ label, loadDetails, badgesOf, onSelection, onOpen, size = 2 }) {
+  // loadDetails(ids) -> photos; badgesOf(photo) -> texts; onSelection(set); onOpen(index); onActive(photo id)
+  constructor({ label, loadDetails, badgesOf, onSelection, onOpen, onActive = () => {}, size = 2 }) {
     this.loadDetails = loadDetails;
     this.badgesOf = badgesOf;
     this.onSelection = onSelection;
     this.onOpen = onOpen;
+    this.onActive = onActive;
     this.prefix = `grid${++nGrids}`;
     this.ids = [];
     this.details = new Map();
@@ -211,6 +212,7 @@ export class PhotoGrid {
     const tile = this.tiles.get(this.active);
     if (tile) this.element.setAttribute("aria-activedescendant", tile.id);
     else this.element.removeAttribute("aria-activedescendant");
+    if (this.ids.length) this.onActive(this.activeId);
   }
 
   goTo(index) {

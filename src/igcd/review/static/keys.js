@@ -10,6 +10,7 @@ export const KEYS = [
       ["1 2 3", null, "it is the 1st, 2nd, 3rd that it looks most like"],
       ["U", "unsure", "not sure: to the end of the queue"],
       ["R", "reject", "reject it: its photos are unsure again"],
+      ["P", "parts", "show it in parts, to split it"],
     ],
   },
   {
@@ -21,6 +22,7 @@ export const KEYS = [
       ["1 2 3", null, "move them to the 1st, 2nd, 3rd look-alike"],
       ["C", "confirm", "confirm their category"],
       ["U", "unsure", "not sure about them"],
+      ["F", "similar", "more like these, among all that is not confirmed"],
     ],
   },
   {
@@ -40,9 +42,10 @@ export const KEYS = [
     keys: [
       ["J K", null, "next, previous in the list"],
       ["Q", "tab-new", "new categories"],
-      ["L", "tab-check", "known ones with low confidence"],
-      ["X", "tab-unsure", "unsure photos"],
+      ["L", "tab-look", "what needs a look: without a selection keys are about the whole group"],
       ["B", "tab-known", "known categories"],
+      ["X", "tab-checks", "suspected mistakes, near-duplicates, blurred and dark photos"],
+      ["/", "tab-find", "search, sort and filter"],
       ["G", "tab-map", "the map"],
     ],
   },
@@ -51,6 +54,7 @@ export const KEYS = [
     keys: [
       ["Z", "undo", "undo, also Ctrl+Z"],
       ["Y", "redo", "redo, also Ctrl+Y"],
+      ["W", "steps", "the stage: add photos, discover, accept, export"],
       ["H", "history", "what was decided"],
       ["?", "help", "this help"],
     ],

@@ -6,7 +6,7 @@ import { button, el, percent, pictureUrl, plural } from "./dom.js";
 export function openLightbox(grid, index, { titleOf, canSelect }) {
   const image = el("img", { alt: "" });
   const caption = el("span");
-  const choose = button("Selected", () => toggle(), { key: "Space", "aria-pressed": "false" });
+  const choose = button("Select", () => toggle(), { key: "Space", "aria-pressed": "false" });
   const dialog = el(
     "dialog",
     { class: "lightbox", "aria-label": "Photo" },
@@ -23,7 +23,9 @@ export function openLightbox(grid, index, { titleOf, canSelect }) {
     const size = photo?.width ? ` · ${photo.width} × ${photo.height}` : "";
     const held = photo ? ` · ${titleOf(photo)}, ${percent(photo.probability)}` : "";
     caption.textContent = `${index + 1} of ${plural(grid.ids.length, "photo")} · ${photo?.path ?? ""}${size}${held}`;
-    choose.setAttribute("aria-pressed", grid.selection.has(grid.ids[index]));
+    const isSelected = grid.selection.has(grid.ids[index]);
+    choose.setAttribute("aria-pressed", isSelected);
+    choose.firstChild.textContent = isSelected ? "Selected" : "Select";
   };
   const go = (step) => {
     index = Math.min(grid.ids.length - 1, Math.max(0, index + step));

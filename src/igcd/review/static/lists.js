@@ -1,20 +1,20 @@
 // The lists on the left: tabs with counts, and below them the categories of the tab.
 
-import { byId, el, icon, percent, plural, thumbnail } from "./dom.js";
+import { breakable, byId, el, icon, percent, plural, thumbnail } from "./dom.js";
 
 export const TABS = [
   { id: "new", title: "New categories", picture: "fresh" },
-  { id: "check", title: "Low confidence", picture: "check" },
-  { id: "unsure", title: "Unsure photos", picture: "unsure" },
+  { id: "look", title: "Needs a look", picture: "unsure" },
   { id: "known", title: "Known categories", picture: "book" },
+  { id: "checks", title: "Checks", picture: "check" },
+  { id: "find", title: "Search", picture: "find" },
   { id: "map", title: "Map", picture: "map" },
 ];
 
 export function showTabs(overview, current, onTab) {
   const counts = {
     new: overview.queue.length,
-    check: overview.n_low_confidence,
-    unsure: overview.status.n_unsure,
+    look: overview.n_to_look,
     known: overview.categories.filter(isKnown).length,
   };
   byId("tabs").replaceChildren(
@@ -28,23 +28,25 @@ export function showTabs(overview, current, onTab) {
 
 export const isKnown = (category) => category.state === "labeled" || category.state === "accepted";
 
-export function showCategories(categories, currentId, onOpen) {
+// above: what stands over the list, a slider for example.
+export function showCategories(categories, currentId, onOpen, above = null) {
   const list = byId("list");
   const scrolled = list.scrollTop;
   list.replaceChildren(
+    ...(above ? [above] : []),
     el("ul", {}, ...categories.map((category) =>
       el("li", {}, el("button", { type: "button", class: "entry", "aria-current": category.id === currentId ? "true" : undefined,
         dataset: { category: category.id }, on: { click: () => onOpen(category.id) } },
       thumbnail(category.cover),
-      el("span", { class: "entry-text" }, el("span", { class: "entry-title", text: category.title, title: category.title }),
+      el("span", { class: "entry-text" }, el("span", { class: "entry-title", title: category.title }, ...breakable(category.title)),
         el("span", { class: "entry-note", text: noteOf(category) })))))),
   );
   list.scrollTop = scrolled;
   list.querySelector('[aria-current="true"]')?.scrollIntoView({ block: "nearest" });
 }
 
-export function showText(...paragraphs) {
-  byId("list").replaceChildren(...paragraphs.map((text) => el("p", { class: "small muted", text })));
+export function showText(text, above = null) {
+  byId("list").replaceChildren(...(above ? [above] : []), el("p", { class: "small muted", text }));
 }
 
 function noteOf(category) {

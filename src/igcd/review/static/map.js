@@ -1,8 +1,12 @@
 // The photos in the plane: like ones are near each other. A lasso drawn around some of them selects them.
 
-import { button, el, thumbnail } from "./dom.js";
+import { breakable, button, el, plural, thumbnail } from "./dom.js";
+import { colorOf, KINDS, Points } from "./points.js";
 
-const POINT_PIXELS = 4;
+const POINT_PIXELS = 8;
+const MAX_NAMES = 40;
+const PLACE_SCALE = 10_000; // places come as whole numbers
+const NAME_PIXELS = 13;
 const NEAR_PIXELS = 12;
 const MAX_ZOOM = 60;
 const MARGIN = 28;
@@ -19,18 +23,20 @@ export function isInside(x, y, outline) {
 }
 
 export class PhotoMap {
-  // kindOf(categoryId) -> "novel", "known" or "unsure"; titleOf(categoryId); onSelect(photo ids)
-  constructor({ kindOf, titleOf, onSelect }) {
-    this.kindOf = kindOf;
+  // titleOf(categoryId); onSelect(photo ids)
+  constructor({ titleOf, onSelect }) {
     this.titleOf = titleOf;
     this.onSelect = onSelect;
     this.points = [];
     this.selected = new Set();
-    this.isShown = { novel: true, unsure: true, known: true };
+    this.hiddenKinds = new Set();
+    this.hiddenCategories = new Set();
     this.view = { x: 0.5, y: 0.5, zoom: 1 };
     this.pointers = new Map();
     this.pans = false;
-    this.canvas = el("canvas", { tabindex: "0", role: "application", "aria-label":
+    this.ground = el("canvas", { class: "map-points", "aria-hidden": "true" });
+    this.layer = new Points(this.ground);
+    this.canvas = el("canvas", { class: "map-overlay", tabindex: "0", role: "application", "aria-label":
       "Map of the photos. Arrows move, plus and minus zoom, Enter selects all photos in view." });
     this.hint = el("div", { class: "map-hint", hidden: true });
     this.panButton = button("", () => this.setPans(!this.pans), { picture: "pan", label: "Dragging moves the map", "aria-pressed": "false" });
@@ -38,20 +44,13 @@ export class PhotoMap {
       button("", () => this.zoomBy(1.6), { picture: "larger", label: "Nearer" }),
       button("", () => this.zoomBy(1 / 1.6), { picture: "smaller", label: "Farther" }),
       button("", () => this.fit(), { picture: "fit", label: "Show all" }));
-    const kinds = el("div", { class: "map-kinds" }, ...[["novel", "new"], ["unsure", "unsure"], ["known", "known"]].map(([kind, text]) => {
-      const box = el("input", { type: "checkbox" });
-      box.checked = true;
-      box.addEventListener("change", () => {
-        this.isShown[kind] = box.checked;
-        this.draw();
-      });
-      return el("label", { class: "check" }, box, el("span", { class: `swatch ${kind}` }), text);
-    }));
-    this.element = el("div", { class: "map-view" }, this.canvas, tools, kinds, this.hint);
+    const kinds = el("div", { class: "map-kinds" }, ...KINDS.map((kind) => this.check(kind, el("span", { class: `swatch ${kind}` }), this.hiddenKinds, kind)));
+    this.legend = el("div", { class: "map-legend", role: "group", "aria-label": "Categories on the map" });
+    this.element = el("div", { class: "map-view" }, this.ground, this.canvas, tools, this.legend, kinds, this.hint);
     this.observer = new ResizeObserver(() => this.draw());
     this.observer.observe(this.element);
     this.scheme = matchMedia("(prefers-color-scheme: dark)");
-    this.redraw = () => this.draw();
+    this.redraw = () => this.refresh();
     this.scheme.addEventListener("change", this.redraw);
     this.canvas.addEventListener("pointerdown", (event) => this.press(event));
     this.canvas.addEventListener("pointermove", (event) => this.drag(event));
@@ -64,18 +63,64 @@ export class PhotoMap {
 
   destroy() {
     this.observer.disconnect();
+    this.layer.destroy();
     this.scheme.removeEventListener("change", this.redraw);
     this.element.remove();
   }
 
+  // A box that shows or hides part of the map.
+  check(text, swatch, hidden, key) {
+    const box = el("input", { type: "checkbox" });
+    box.checked = !hidden.has(key);
+    box.addEventListener("change", () => {
+      if (box.checked) hidden.delete(key);
+      else hidden.add(key);
+      this.refresh();
+    });
+    return el("label", { class: "check" }, box, swatch, el("span", {}, ...breakable(text)));
+  }
+
   show(answer) {
-    this.points = answer.photo_ids.map((id, at) => ({
-      id, x: answer.x[at], y: answer.y[at], category: answer.category_ids[at], isSettled: answer.is_settled[at],
-      kind: this.kindOf(answer.category_ids[at]),
+    const { photo_ids: ids, x, y, category_ids: categories, kinds, is_settled: isSettled } = answer;
+    const byKind = KINDS.map(() => []); // in this order: what there is to decide lies on top
+    for (let at = 0; at < ids.length; at++) {
+      byKind[kinds[at]].push({ id: ids[at], x: x[at] / PLACE_SCALE, y: y[at] / PLACE_SCALE, category: categories[at], kind: kinds[at], isSettled: isSettled[at] === 1 });
+    }
+    this.points = byKind.flat();
+    const sums = new Map();
+    for (const { x: px, y: py, category } of this.points) {
+      if (!category) continue;
+      const sum = sums.get(category) ?? { category, x: 0, y: 0, n: 0 };
+      sum.x += px;
+      sum.y += py;
+      sum.n += 1;
+      sums.set(category, sum);
+    }
+    this.names = [...sums.values()].map((sum) => ({ ...sum, x: sum.x / sum.n, y: sum.y / sum.n })).sort((a, b) => b.n - a.n);
+    this.refresh();
+  }
+
+  // After a filter, the colors or the photos have changed.
+  refresh() {
+    const isDark = this.scheme.matches;
+    this.layer.set(this.points, (point) => this.isVisible(point), isDark);
+    const swatch = (category) => {
+      const dot = el("span", { class: "swatch" });
+      dot.style.background = colorOf(category, isDark);
+      return dot;
+    };
+    const scrolled = this.legend.scrollTop;
+    const all = button(this.hiddenCategories.size ? "All" : "None", () => {
+      this.hiddenCategories = new Set(this.hiddenCategories.size ? [] : this.names.map(({ category }) => category));
+      this.refresh();
+    }, { kind: "quiet", label: "Show all or no categories" });
+    this.legend.replaceChildren(all, ...this.names.map(({ category, n }) => {
+      const entry = this.check(this.titleOf(category), swatch(category), this.hiddenCategories, category);
+      entry.title = plural(n, "photo");
+      return entry;
     }));
-    // Known ones first: what there is to decide lies on top of them.
-    const depth = { known: 0, unsure: 1, novel: 2 };
-    this.points.sort((a, b) => depth[a.kind] - depth[b.kind]);
+    this.legend.hidden = !this.names.length;
+    this.legend.scrollTop = scrolled;
     this.draw();
   }
 
@@ -105,8 +150,12 @@ export class PhotoMap {
     return Math.min(1.5, Math.max(1, (this.canvas.clientWidth - 2 * MARGIN) / (this.canvas.clientHeight - 2 * MARGIN)));
   }
 
+  isVisible(point) {
+    return !this.hiddenKinds.has(KINDS[point.kind]) && !this.hiddenCategories.has(point.category);
+  }
+
   isChoosable(point) {
-    return !point.isSettled && this.isShown[point.kind];
+    return !point.isSettled && this.isVisible(point);
   }
 
   // --- drawing
@@ -115,35 +164,24 @@ export class PhotoMap {
     const { clientWidth: width, clientHeight: height } = this.canvas;
     if (!width || !height) return;
     const density = window.devicePixelRatio || 1;
+    const crowd = Math.min(1, Math.sqrt(4000 / Math.max(1, this.points.length))) * 0.6 + 0.4;
+    const size = POINT_PIXELS * crowd * Math.min(2.2, Math.sqrt(this.view.zoom));
+    this.layer.draw(this.view, [this.scale * this.stretch, this.scale], size);
     this.canvas.width = width * density;
     this.canvas.height = height * density;
     const pen = this.canvas.getContext("2d");
     pen.scale(density, density);
     const style = getComputedStyle(document.documentElement);
     const color = (name) => style.getPropertyValue(name).trim();
-    const lightness = this.scheme.matches ? 68 : 40;
-    const radius = POINT_PIXELS * Math.min(2.2, Math.sqrt(this.view.zoom));
-    for (const point of this.points) {
-      if (!this.isShown[point.kind]) continue;
-      const [x, y] = this.toScreen(point);
-      if (x < -9 || y < -9 || x > width + 9 || y > height + 9) continue;
-      pen.beginPath();
-      pen.arc(x, y, point.kind === "known" ? radius * 0.7 : radius, 0, 7);
-      if (point.kind === "unsure") {
-        pen.lineWidth = 1.8;
-        pen.strokeStyle = color("--muted");
-        pen.stroke();
-      } else {
-        pen.globalAlpha = point.kind === "known" ? 0.5 : 0.9;
-        pen.fillStyle = point.kind === "known" ? color("--control-line") : `hsl(${(point.category * 137.508) % 360} 62% ${lightness}%)`;
-        pen.fill();
-        pen.globalAlpha = 1;
-      }
-      if (this.selected.has(point.id)) {
+    this.drawNames(pen, color);
+    if (this.selected.size) {
+      pen.lineWidth = 2;
+      pen.strokeStyle = color("--text");
+      for (const point of this.points) {
+        if (!this.selected.has(point.id)) continue;
+        const [x, y] = this.toScreen(point);
         pen.beginPath();
-        pen.arc(x, y, radius + 3, 0, 7);
-        pen.lineWidth = 2;
-        pen.strokeStyle = color("--text");
+        pen.arc(x, y, size / 2 + 3, 0, 7);
         pen.stroke();
       }
     }
@@ -158,6 +196,30 @@ export class PhotoMap {
       pen.lineWidth = 2;
       pen.strokeStyle = color("--accent");
       pen.stroke();
+    }
+  }
+
+  // Names in the middle of their categories, the largest first; one that would lie on another is left out.
+  drawNames(pen, color) {
+    pen.font = `600 ${NAME_PIXELS}px system-ui, sans-serif`;
+    pen.textAlign = "center";
+    pen.textBaseline = "middle";
+    pen.lineWidth = 4;
+    pen.lineJoin = "round";
+    const taken = [];
+    for (const name of this.names ?? []) {
+      if (taken.length >= MAX_NAMES) break;
+      if (this.hiddenCategories.has(name.category)) continue;
+      const [x, y] = this.toScreen(name);
+      const text = this.titleOf(name.category);
+      const half = pen.measureText(text).width / 2 + 4;
+      const isFree = taken.every(([ox, oy, other]) => Math.abs(oy - y) > NAME_PIXELS + 4 || Math.abs(ox - x) > half + other);
+      if (!isFree || x < 0 || y < 0 || x > this.canvas.clientWidth || y > this.canvas.clientHeight) continue;
+      taken.push([x, y, half]);
+      pen.strokeStyle = color("--ground");
+      pen.strokeText(text, x, y);
+      pen.fillStyle = color("--text");
+      pen.fillText(text, x, y);
     }
   }
 
@@ -234,7 +296,7 @@ export class PhotoMap {
     let nearest = null;
     let distance = NEAR_PIXELS;
     for (const point of this.points) {
-      if (!this.isShown[point.kind]) continue;
+      if (!this.isVisible(point)) continue;
       const [px, py] = this.toScreen(point);
       const d = Math.hypot(px - x, py - y);
       if (d < distance) [nearest, distance] = [point, d];
@@ -250,9 +312,9 @@ export class PhotoMap {
     }
     if (this.hinted !== point.id) {
       this.hinted = point.id;
-      this.hint.replaceChildren(thumbnail(point.id), el("span", { text: point.category ? this.titleOf(point.category) : "unsure" }));
+      this.hint.replaceChildren(thumbnail(point.id), el("span", { text: `${point.category ? this.titleOf(point.category) : "unsure"}${point.category ? `, ${KINDS[point.kind]}` : ""}` }));
     }
-    this.hint.style.left = `${Math.min(x + 14, this.canvas.clientWidth - 240)}px`;
+    this.hint.style.left = `${this.canvas.offsetLeft + Math.min(x + 14, this.canvas.clientWidth - 240)}px`;
     this.hint.style.top = `${Math.min(y + 14, this.canvas.clientHeight - 96)}px`;
   }
 
