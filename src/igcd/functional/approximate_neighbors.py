@@ -10,6 +10,8 @@ from torch.nn.functional import normalize
 
 N_SEARCHED = 30
 """Neighbors that are searched for, of which the nearest are taken: 15 find 91% of the 8 nearest, 30 find 97%."""
+N_TREES = 8
+"""Random trees that the search starts from. By default there would be 32 for a million rows, of 25 MB each."""
 ROWS_AT_A_TIME = 4096
 
 
@@ -34,6 +36,7 @@ def approximate_neighbors(features: Tensor, k: int, *, seed: int) -> Tensor:
         unit.numpy(),
         metric="dot",
         n_neighbors=n_searched + 1,
+        n_trees=N_TREES,
         random_state=seed % 2**32,
         n_jobs=torch.get_num_threads(),
         compressed=True,
