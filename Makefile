@@ -4,22 +4,38 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
 
-.PHONY: install demo test lint bench torture clean
+.PHONY: install demo test test-all test-lowest lint docs bench torture clean
 
 install: $(INSTALLED)
 
 $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "igcd needs Python 3.11 or newer")'
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[learn,review,dev]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[learn,review,dev,docs]'
 	touch $(INSTALLED)
 
 demo: install
 	rm -rf runs/demo
 	$(BIN)/igcd demo --out runs/demo
 
+# What a change needs. The workflow on GitHub runs `make test-all`, which adds the tests marked slow, and coverage: counting
+# lines takes half as much time again.
 test: install
-	$(BIN)/python -m pytest --cov --numprocesses auto
+	$(BIN)/python -m pytest --numprocesses auto --dist worksteal -m "not slow"
+
+test-all: install
+	$(BIN)/python -m pytest --cov --numprocesses auto --dist worksteal
+
+# The same tests with the lowest versions that pyproject.toml allows, in an environment of their own; needs uv.
+test-lowest:
+	uv venv --quiet --clear --python 3.11 build/lowest
+	uv pip install --quiet --python build/lowest --resolution lowest-direct --torch-backend cpu --editable '.[learn,review,dev]'
+	build/lowest/bin/python -m pytest --numprocesses auto --dist worksteal -m "not slow"
+
+# The site in build/site, to be opened without a server. Stops at a dead link, or at a page that has no place in the menu.
+docs: install
+	$(BIN)/python -m tools.gather_docs
+	$(BIN)/zensical build --strict --clean
 
 lint: install
 	$(BIN)/ruff check .

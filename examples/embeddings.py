@@ -2,8 +2,7 @@
 
     python examples/embeddings.py
 
-The rows are scikit-learn's digits as 64 gray values; yours may come from any model. Six digits have labels, four have
-none, and one of those, the 9, comes only with the second batch.
+Rows are scikit-learn's digits as 64 gray values. Six digits have labels, four have none; the 9 comes later.
 """
 
 import numpy as np
@@ -13,7 +12,7 @@ from igcd import CategoryDiscoverer
 
 
 def mostly(digits: np.ndarray) -> str:
-    """The most frequent digit, and its share."""
+    """The most frequent digit, its share, and the number of rows."""
     counts = np.bincount(digits, minlength=10)
     return f"mostly {counts.argmax()} ({counts.max() / counts.sum():.0%} of {counts.sum()})"
 
@@ -21,32 +20,26 @@ def mostly(digits: np.ndarray) -> str:
 def main() -> None:
     """Three batches of digits."""
     rows, digits = load_digits(return_X_y=True)
-    order = np.random.default_rng(0).permutation(len(rows))
-    rows, digits = rows[order], digits[order]
     parts = np.arange(len(rows)) % 3
     names = np.array(["zero", "one", "two", "three", "four", "five"])
-
     # The first batch: 0 to 5, half of them labeled, and 6, 7 and 8 without a label.
     first = (parts == 0) & (digits != 9)
     is_labeled = (digits < 6) & (np.arange(len(rows)) % 2 == 0)
     y = np.where(is_labeled, names[np.minimum(digits, 5)], "")
     model = CategoryDiscoverer().fit(rows[first], y[first])
     print(f"{first.sum()} rows, {(y[first] != '').sum()} labeled; found: {model.n_novel_}")
-    for found in model.discoveries_:
-        label, like = (model.ledger_.current(category_id).label for category_id in (found.id, found.nearest_id))
-        print(f"  {label}: {mostly(digits[first][model.labels_ == label])}, most like {like!r}")
-    print("unsure:", (model.labels_ == "").sum())
 
     # A person looks at the rows around each peak, names what was found, and merges what belongs together.
     for found in model.discoveries_:
-        label = model.ledger_.current(found.id).label
+        like = model.ledger_.current(found.nearest_id).label
+        print(f"  {found.label}: {mostly(digits[first][model.labels_ == found.label])}, most like {like!r}")
         name = {6: "six", 7: "seven", 8: "eight"}.get(int(np.bincount(digits[first][list(found.members)]).argmax()))
         if name is None:
-            model.reject(label)
+            model.reject(found.label)
         elif name in model.categories_:
-            model.merge(name, label)
+            model.merge(name, found.label)
         else:
-            model.rename(label, name)
+            model.rename(found.label, name)
     print("known now:", ", ".join(model.categories_))
 
     # A second batch without any label, and the unsure rows once more: the known are recognised, no id changes.
@@ -56,9 +49,8 @@ def main() -> None:
     for label in model.categories_[len(model.categories_) - model.n_novel_ :]:
         print(f"new in the second batch: {label}, {mostly(digits[second][model.labels_ == label])}")
 
-    third = parts == 2
     names = np.array([*names, "six", "seven", "eight", "nine"])
-    has_name = np.isin(names[digits], model.categories_) & third
+    has_name = np.isin(names[digits], model.categories_) & (parts == 2)
     right = model.predict(rows[has_name]) == names[digits[has_name]]
     print(f"third batch, {has_name.sum()} rows of named digits: {right.mean():.0%} right")
 

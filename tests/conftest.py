@@ -1,7 +1,10 @@
 """What several tests share."""
 
 import os
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,3 +19,18 @@ def shared_data() -> Path:
     if not (folder / "cifar100.npz").is_file():
         pytest.skip(f"real data not found in {folder}; set IGCD_TEST_DATA to the folder that holds cifar100.npz")
     return folder
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """A Chromium: that of Debian, or what IGCD_CHROMIUM says. One for all tests, playwright drives no second one."""
+    playwright = pytest.importorskip(
+        "playwright.sync_api", reason="the browser is driven by playwright; pip install it"
+    )
+    path = os.environ.get("IGCD_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    if path is None:
+        pytest.skip("no chromium; install Debian's package `chromium`, or set IGCD_CHROMIUM to the program")
+    with playwright.sync_playwright() as driver:
+        opened = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield opened
+        opened.close()

@@ -32,12 +32,16 @@ def fake_results(
             "NMI": 50.0,
             "ARI": 40.0,
             "identity": 50.0,
-            "count": {"all": {"found": 13, "true": 13}, "new": {"found": found, "true": 3}},
+            "count": {
+                "all": {"found": 13, "true": 13},
+                "new": {"found": found, "true": 3},
+                "won": {"found": 2, "true": 3},
+            },
             "labeled_images": 0,
             "unlabeled_images": 50,
             "seconds": {"learn": seconds / len(scores), "predict": 0.0},
             "kept": {"replay_images": 3, "support_images": 5, "images": 5, "pseudo_labeled": 0, "bytes": 100},
-            "found": found if stage else 0,
+            "opened": found if stage else 0,
         }
         for stage, of_stage in enumerate(scores)
     ]

@@ -2,14 +2,19 @@ import inspect
 import json
 import tarfile
 
+import numpy as np
 import pytest
+from scipy.optimize import linear_sum_assignment
 
-from igcd.assembly import build_fabric, build_stream
+from igcd import assembly
+from igcd.assembly import build_fabric, build_stream, method_maker
 from igcd.cli.run import run_recipe
 from igcd.config import StreamConfig, read_recipe
 from igcd.data.fieldguide.guide import FieldGuide, write
 from igcd.errors import IgcdError
 from igcd.method_registry import METHODS
+from igcd.methods.novel_count import EstimatedCount, GivenCounts
+from igcd.metrics.predictions import read_predictions
 from igcd.streams.inat_igcd import PlaceAndYearSpec
 
 
@@ -59,6 +64,28 @@ def test_a_section_has_the_options_and_defaults_of_its_method(method):
 
 
 @pytest.mark.parametrize(
+    ("overrides", "expected"),
+    [
+        (["method.name=simgcd"], (0.2, 0.4)),
+        (["method.name=simgcd", "method.learning_rate=0.3", "method.later_learning_rate=0.03"], (0.3, 0.03)),
+        (["method.name=happy"], (0.2, 0.01)),  # its authors'
+        (["method.name=frost", "method.later_learning_rate=null"], (0.2, 0.4)),
+        (["method.name=kmeans"], (0.2, 0.4)),  # which trains nothing
+    ],
+)
+def test_the_learning_rates_of_a_method_stand_in_place_of_the_recipes(monkeypatch, overrides, expected):
+    rates = ["training.first_stage.learning_rate=0.2", "training.later_stages.learning_rate=0.4"]
+    seen = []
+    monkeypatch.setattr(
+        assembly,
+        "make_method",
+        lambda _section, _context, first, later, _count: seen.append((first.learning_rate, later.learning_rate)),
+    )
+    assembly.method_maker(read_recipe("demo", [*rates, *overrides]), None, None)(None, print)
+    assert seen == [expected]
+
+
+@pytest.mark.parametrize(
     ("overrides", "words"),
     [
         (["devices=100000"], r"devices must be at most \d+, the number of cores here, got 100000; lower it"),
@@ -99,5 +126,33 @@ def test_every_method_runs_within_its_budget_and_is_recorded(method, tmp_path):
     run_recipe(str(recipe), [f"method.name={method}"], tmp_path / "out", resume=False, as_json=True)
     results = json.loads((tmp_path / "out" / "results.json").read_text())
     assert results["method"] == method and len(results["stages"]) == 3
-    assert 0 <= results["M_d"] <= 100
     assert "NaN" not in (tmp_path / "out" / "results.json").read_text()
+    predictions = read_predictions(tmp_path / "out" / "predictions.csv")
+    columns = (predictions.stage, predictions.split, predictions.category, predictions.cluster)
+    last = [row for row in zip(*columns, strict=True) if row[:2] == (2, "test")]
+    assert len(last) == 8 * 3  # every test image of every category so far has a row, for each method
+    assert results["M_d"] == pytest.approx(100 * best_matching([row[2:] for row in last]) / len(last))
+    assert {cluster for *_, cluster in last} - {"-1"}, f"{method} predicts nothing"
+    n_clusters = 8 + sum(stage["found"] for stage in results["stages"])
+    assert results["stages"][-1]["kept"]["images"] <= METHODS[method].section().budget * n_clusters
+
+
+def best_matching(pairs):
+    """How many pairs of category and cluster agree under the best one-to-one matching: the slow twin of M_d."""
+    categories, clusters = (sorted(set(side)) for side in zip(*pairs, strict=True))
+    counts = np.array([[pairs.count((category, cluster)) for cluster in clusters] for category in categories])
+    return counts[linear_sum_assignment(-counts)].sum()
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("n_novel", ["as_published", "given", "estimated", "silhouette"])
+def test_who_is_told_how_many_categories_are_novel(monkeypatch, method, n_novel):
+    made = []
+    monkeypatch.setattr("igcd.assembly.make_method", lambda *given: made.append(given))
+    recipe = read_recipe("demo", [f"method.name={method}", f"n_novel={n_novel}"])
+    method_maker(recipe, None, None, [0, 4])(None, print)
+    own, count = METHODS[method].own_count, made[0][-1]
+    if n_novel == "given" or (n_novel == "as_published" and own is not None):
+        assert count == GivenCounts((0, 4))
+    else:
+        assert count == EstimatedCount("silhouette" if n_novel == "silhouette" else own or "density", seed=0)

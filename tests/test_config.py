@@ -140,6 +140,11 @@ def test_options_that_do_not_go_together_are_said_in_one_sentence():
         (["others.gm=x", "method.name=gm"], "others.gm must be a section with keys of its own, got 'x'"),
         (["others.gm=null", "method.name=gm"], "others.gm must be a section with keys of its own, got None"),
         (["others=[1]"], r"others: must be a section with keys of its own, got \[1\]"),
+        (
+            ["n_kept=7"],
+            "snn_density would keep 8 images per category, n_kept allows 7; lower its n_support or n_replay",
+        ),
+        (["method={name: gcd, n_replay: 9}"], "gcd would keep 9 images per category, n_kept allows 8"),
         (["seed=!!timestamp x"], "seed: Input should be a valid integer"),
         (["seed=!!int ''"], "seed: Input should be a valid integer"),
     ],

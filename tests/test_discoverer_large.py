@@ -6,7 +6,7 @@ import torch
 
 from igcd.discoverer import estimator, space
 from igcd.discoverer.estimator import CategoryDiscoverer
-from igcd.functional import discovery, neighbors
+from igcd.functional import discovery, neighbors, pulling
 from igcd.functional.discovery import discover
 
 pytest.importorskip("pynndescent", reason="approximate neighbors need the extra `scale`")
@@ -24,8 +24,8 @@ def low_limits(monkeypatch):
         monkeypatch.setattr(module, "EXACT_UP_TO", 500)
     graph = neighbors.neighbor_graph
     monkeypatch.setattr(discovery, "neighbor_graph", lambda rows, k: graph(rows, k, approximate_above=500))
-    monkeypatch.setattr(discovery, "MAX_NODES", 200)
-    monkeypatch.setattr(discovery, "MOST_NODES", 100)
+    monkeypatch.setattr(pulling, "MAX_NODES", 200)
+    monkeypatch.setattr(pulling, "MOST_NODES", 100)
 
 
 def partly_labeled(y):

@@ -6,17 +6,36 @@ from pathlib import Path
 import pytest
 
 from igcd.method_registry import METHODS
-from igcd.method_sections import MethodSection
+from igcd.method_sections import MethodSection, TrainedSection
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
 def test_the_example_of_the_readme_runs(capsys):
-    (example,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    (example,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
     exec(compile(example, "README.md", "exec"), {})
     shown = capsys.readouterr().out
-    assert shown.startswith("stage 0: ") and "2 new" in shown
+    assert shown.startswith("known and new: [   0    1    2    3    4    5 1000 1001 1002")
+    assert re.search(r"row 7 is a 7 and is called 100\d\n", shown)
+
+
+def test_the_readme_is_short_and_says_where_igcd_is_before_it_is_used():
+    assert len(README.splitlines()) <= 120
+    assert README.index("![") < README.index("**Find new categories")
+    first_command = re.search(r"^igcd ", README, flags=re.MULTILINE)
+    assert README.index('export PATH="$PWD/.venv/bin:$PATH"') < first_command.start()
+
+
+def test_the_figures_of_the_readme_are_those_that_were_measured():
+    table = README.partition("## How good is it?")[2].partition("## What it is not")[0]
+    figures = set(re.findall(r"\d+\.\d", table))
+    measured = (ROOT / "REPRODUCIBILITY.md").read_text(encoding="utf-8")
+    assert len(figures) > 10
+    assert not {figure for figure in figures if not re.search(rf"(?<![\d.]){re.escape(figure)}(?!\d)", measured)}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
@@ -25,14 +44,19 @@ def test_links_lead_somewhere(page):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
+def test_the_options_of_every_method_that_trains_are_told_once():
+    page = (ROOT / "docs" / "comparing.md").read_text(encoding="utf-8")
+    assert all(f"`{option}`" in page for option in set(TrainedSection.model_fields) - set(MethodSection.model_fields))
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_each_method_has_a_page_with_its_options(method):
     section = METHODS[method].section
     page = (ROOT / METHODS[method].page).read_text(encoding="utf-8")
     for parent in section.__mro__[1:]:
-        if issubclass(parent, MethodSection) and parent is not MethodSection:
+        if issubclass(parent, MethodSection) and parent not in (MethodSection, TrainedSection):
             name = parent.model_fields["name"].default
             assert f"]({name}.md)" in page, f"{method}.md does not link to {name}.md, whose options it has, too"
             page += (ROOT / METHODS[name].page).read_text(encoding="utf-8")
-    options = set(section.model_fields) - set(MethodSection.model_fields)
+    options = set(section.model_fields) - set(TrainedSection.model_fields)
     assert not {option for option in options if not re.search(rf"`{option}\b", page)}

@@ -32,6 +32,7 @@ ORDER += [
     "config",
     "assembly",
     "run_folder",
+    "run_pictures",
     "runner",
 ]
 ORDER += ["comparison", "workspace", "embedding", "review", "cli"]

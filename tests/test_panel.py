@@ -183,9 +183,9 @@ def test_a_small_mixture_goes_through_every_scene(small_rows):
     assert [row["scene"] for row in rows] == list(SCENES)
     for row in rows:
         assert "error" not in row, row
-        assert 0 <= row["ours"]["all"] <= 100
-        assert 0 <= row["ours"]["ece"] <= 1
-        assert 0 <= row["baselines"]["told"]["all"] <= 100
+        assert row["ours"]["all"] > 60, row["scene"]  # a guess has 100 / categories
+        assert 0 <= row["ours"]["ece"] < 0.5
+        assert row["baselines"]["told"]["all"] > 50, row["scene"]
         assert row["baselines"]["hdbscan"]["found"] >= 0
         assert "FAILED" not in progress_line(row)
     assert rows[0]["baselines"]["logistic_regression"]["known_only"] > 90

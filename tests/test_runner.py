@@ -63,7 +63,7 @@ def test_a_run_leaves_its_records(recipe, tmp_path, capsys):
     assert results == json.loads((out / "results.json").read_text())
     assert {path.name for path in out.iterdir()} == {
         *("config.json", "veil.key", "split.tsv", "results.json", "predictions.csv", "events.jsonl"),
-        *("model", "stages", "gallery", "tensorboard"),
+        *("model", "stages", "gallery", "pictures", "tensorboard"),
     }
     card = scorecard(read_predictions(out / "predictions.csv")).to_json()
     assert card["M_d"] == results["M_d"] and card["stages"][1]["scores"] == results["stages"][1]["scores"]
@@ -89,10 +89,11 @@ def test_golden_scores(recipe, tmp_path, capsys):
         ]
     assert scores == {
         "igcd-l": [{"All": 77.5, "Old": 77.5}, {"All": 70.31, "Old": 75.0, "New": 62.5}],
-        "mi": [{"All": 80.0, "Old": 80.0}, {"All": 71.88, "Old": 72.5, "New": 70.83}],
+        "mi": [{"All": 75.0, "Old": 75.0}, {"All": 71.88, "Old": 72.5, "New": 70.83}],
     }
 
 
+@pytest.mark.slow  # tests/torture kills runs as well, for a shorter time
 def test_a_killed_run_ends_with_the_same_predictions(recipe, tmp_path):
     assert start(recipe, tmp_path / "whole").wait() == 0
     rng = random.Random(0)
@@ -132,6 +133,7 @@ def test_two_processes_learn_together_and_one_writes(recipe, tmp_path, capsys):
     assert "continue it with --resume" in said and "Traceback" not in said
 
 
+@pytest.mark.slow
 @needs_two_cores
 @pytest.mark.parametrize("method", ["frost", "gm"])
 def test_two_processes_learn_what_a_loss_leaves_out_in_part(recipe, tmp_path, method):

@@ -5,7 +5,7 @@ from lightning_fabric import Fabric
 from torch import nn
 
 from igcd.errors import IgcdError
-from igcd.training import Optimization, draw_batches, numbered_generator, train
+from igcd.training import Optimization, draw_batches, numbered_generator, parameter_groups, train
 
 
 @pytest.fixture
@@ -139,3 +139,30 @@ def test_every_seed_of_63_bits_draws():
     }
     assert len(set(drawn.values())) == 8
     assert drawn[1, 1] == torch.rand(1, generator=torch.Generator().manual_seed(2**20 + 1)).item()  # as ever
+
+
+def test_matrices_and_kernels_decay_and_biases_and_norms_do_not(fabric):
+    """With the gradient 0 a step moves a parameter by its decay alone."""
+    module = nn.Sequential(nn.Conv2d(2, 3, 3), nn.BatchNorm2d(3), nn.Flatten(), nn.Linear(3, 2))
+    module[3].bias.requires_grad_(False)
+    before = {name: parameter.clone() for name, parameter in module.named_parameters()}
+    train(
+        module,
+        lambda model, *_: sum(0.0 * parameter.sum() for parameter in model.parameters()),
+        n_labeled=1,
+        n_unlabeled=0,
+        optimization=Optimization(1, learning_rate=0.5, momentum=0.0, weight_decay=0.1),
+        fabric=fabric,
+        seed=0,
+    )
+    for name, parameter in module.named_parameters():
+        factor = 0.95 if name in ("0.weight", "3.weight") else 1.0
+        torch.testing.assert_close(parameter.detach(), factor * before[name].detach())
+
+
+def test_every_trained_parameter_is_in_one_group():
+    module = nn.Sequential(nn.Linear(2, 2), nn.LayerNorm(2))
+    module[0].bias.requires_grad_(False)
+    grouped = [id(parameter) for group in parameter_groups(module, weight_decay=0.1) for parameter in group["params"]]
+    assert sorted(grouped) == sorted(id(p) for p in module.parameters() if p.requires_grad)
+    assert len(parameter_groups(nn.Linear(2, 2, bias=False), weight_decay=0.1)) == 1

@@ -61,7 +61,7 @@ def draw(example: Example, out: Path) -> list[Path]:
     scene = discovery._set_scene(white, labels)
     graph = discovery.neighbor_graph(white, discovery.N_NEIGHBORS)
     pulled = discovery.pull_together(white, graph)
-    cut = tree_cut.choose_cut(scene.blind, scene.node, scene.neighbors, labels.numpy())
+    cut = tree_cut.choose_cut(scene.blind, scene.node, white, scene.neighbors, labels.numpy())
     found = discovery.discover(rows[len(labels) :], rows[: len(labels)], labels)
     category = np.concatenate([labels.numpy(), found.category.numpy()])
     shades = np.where(np.arange(len(rows)) < len(labels), category, -1)

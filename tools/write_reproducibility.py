@@ -20,7 +20,7 @@ from typing import Any
 from igcd.comparison.ledger import read_ledger
 from igcd.report.comparison import render_figure
 from igcd.report.comparison_table import ComparisonTable, Row, RowRecords, comparison_table, parse_results
-from igcd.report.comparison_text import NO_VALUE, cost, pipe_table, spread_text
+from igcd.report.comparison_text import NO_VALUE, cost, kept, pipe_table, spread_text
 from igcd.report.spread import spread
 
 ROOT = Path(__file__).parents[1]
@@ -92,7 +92,7 @@ def table_text(records: list[dict[str, Any]], table: ComparisonTable) -> str:
         place = "" if column.stage is None else f"stage {last} "
         heads.append(f"{place}{column.group} {column.arrow}")
         heads += ["paper"] if column.key in has_paper else []
-    heads += ["new found per stage", "seeds", "time", "command"]
+    heads += ["new won per stage (opened)", "images kept", "bytes kept", "seeds", "time", "command"]
     heads += ["order as in the paper"] if has_paper else []
     commands = {record["variant"]: record.get("run") for record in records}
     lines = []
@@ -101,7 +101,7 @@ def table_text(records: list[dict[str, Any]], table: ComparisonTable) -> str:
         for column in columns:
             cells.append(_marked(row, column.key))
             cells += [_figure(row.paper_figures.get(column.key))] if column.key in has_paper else []
-        cells += [_found(row), row.seeds_note, cost(row)[0], _code(_without_seed(commands[row.name]))]
+        cells += [_found(row), *kept(row), row.seeds_note, cost(row)[0], _code(_without_seed(commands[row.name]))]
         cells += [verdict(row, table)] if has_paper else []
         lines.append(cells)
     return "\n".join([*_preface(records, table), "", pipe_table(heads, lines), "", *_sources(records), ""])
@@ -186,8 +186,10 @@ def _figure(value: float | None) -> str:
 
 
 def _found(row: Row) -> str:
-    later = [value.mean for stage, value in row.found.items() if stage > 0]
-    return spread_text(spread([fmean(later)])) if later else NO_VALUE
+    """Means over the later stages: new categories that a cluster wins, and clusters opened for them."""
+    won, opened = ([value.mean for stage, value in of.items() if stage > 0] for of in (row.won, row.opened))
+    texts = [spread_text(spread([fmean(later)])) if later else NO_VALUE for later in (won, opened)]
+    return f"{texts[0]} ({texts[1]})"
 
 
 def _without_seed(command: str | None) -> str | None:

@@ -23,7 +23,7 @@ from igcd.encoders.views import RECIPES, Transform
 from igcd.errors import IgcdError
 from igcd.hidden import hidden_call
 from igcd.method_registry import METHODS
-from igcd.method_sections import MethodSection
+from igcd.method_sections import MethodSection, TrainedSection
 from igcd.methods.method import Context, Method
 from igcd.methods.novel_count import CountNovel, EstimatedCount, GivenCounts
 from igcd.streams.build import split_by_category
@@ -71,7 +71,7 @@ def build_stream(
     built = _build_stream(config, seed, lambda split, images: SplitStream(split, resize(images), secret))
     if not config.rehearsal:
         return built
-    split = rehearse(built.split)
+    split = rehearse(built.split, config.by_category)
     return BuiltStream(split, built.stream.cut_by(split))
 
 
@@ -198,23 +198,31 @@ def build_fabric(recipe: Recipe) -> Fabric:
 def method_maker(
     recipe: Recipe, encoder: Encoder, fabric: Fabric, n_novel: Sequence[int] | None = None
 ) -> Callable[[Checkpoint | None, Callable[[EpochReport], None]], Method]:
-    """A function that makes the method of a recipe, told where to keep its epochs and whom to tell about them.
+    """A function that makes the method of a recipe from a checkpoint and a progress callback.
 
-    `n_novel` is the number of novel categories at each stage, for the methods that must be given it.
+    `n_novel` is the number of novel categories at each stage, for the methods that are given it.
     """
-    count: CountNovel = GivenCounts(tuple(n_novel or ()))
-    if recipe.n_novel != "given":
-        count = EstimatedCount(recipe.n_novel, seed=recipe.seed)
-
+    count = _count_novel(recipe, n_novel or ())
     section, seed = recipe.method, recipe.seed  # not the recipe: it says where the data are
-    first_stage = _optimization(recipe.training.first_stage)
-    later_stages = _optimization(recipe.training.later_stages)
+    trained = section if isinstance(section, TrainedSection) else TrainedSection(name=section.name)
+    first_stage = _optimization(recipe.training.first_stage, trained.learning_rate)
+    later_stages = _optimization(recipe.training.later_stages, trained.later_learning_rate)
 
     def make(checkpoint: Checkpoint | None, after_epoch: Callable[[EpochReport], None]) -> Method:
         context = Context(encoder, fabric, seed, checkpoint, after_epoch)
         return make_method(section, context, first_stage, later_stages, count)
 
     return make
+
+
+def _count_novel(recipe: Recipe, n_novel: Sequence[int]) -> CountNovel:
+    """How the method of a recipe gets to know the number of novel categories."""
+    own = METHODS[recipe.method.name].own_count
+    if recipe.n_novel == "given" or (recipe.n_novel == "as_published" and own is not None):
+        return GivenCounts(tuple(n_novel))
+    if recipe.n_novel == "as_published" or recipe.n_novel == "estimated":
+        return EstimatedCount(own or "density", seed=recipe.seed)
+    return EstimatedCount(recipe.n_novel, seed=recipe.seed)
 
 
 def make_method(
@@ -231,10 +239,11 @@ def make_method(
     return method
 
 
-def _optimization(config: OptimizationConfig) -> Optimization:
+def _optimization(config: OptimizationConfig, learning_rate: float | None) -> Optimization:
+    """The budget that all methods have, at the learning rate of one, if it has its own."""
     return Optimization(
         n_epochs=config.epochs,
-        learning_rate=config.learning_rate,
+        learning_rate=learning_rate or config.learning_rate,
         momentum=config.momentum,
         weight_decay=config.weight_decay,
         batch_size=config.batch_size,
@@ -242,7 +251,7 @@ def _optimization(config: OptimizationConfig) -> Optimization:
 
 
 def stream_of(recipe: Recipe, built: BuiltStream) -> Stream:
-    """The stream as the method of a recipe may see it: all of it, told, for the upper bound."""
+    """The stream as the method of a recipe may see it: with all labels, for the upper bound."""
     return RevealedStream(built.stream) if METHODS[recipe.method.name].sees_all_labels else built.stream
 
 

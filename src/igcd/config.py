@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import yaml
 from pydantic import Field, ValidationError, model_validator
@@ -59,7 +59,8 @@ class EncoderConfig(Section):
     """pip (Lite0 from the package index), hub, random, or the path of a checkpoint."""
     size: int = Field(default=224, ge=8, le=2048)
     tail: Literal["blocks", "adapter"] = "blocks"
-    n_blocks: int = Field(default=1, ge=1)
+    n_blocks: int | None = Field(default=None, ge=1)
+    """Blocks that are trained; null is the last one, and of a ResNet its last stage."""
     freeze_batchnorm: bool = True
     views: Literal["uno", "uno_small", "simclr"] = "uno"
     n_views: int | None = Field(default=8, ge=2, le=10_000)
@@ -99,8 +100,12 @@ class Recipe(Section):
     """Options of other methods by name, for `method.name=…` and `igcd compare`."""
     paper: str | None = Field(default=None, exclude=True)
     """The paper's table beside which `igcd compare` puts ours, like mi.cifar100; a label, no setting of a run."""
-    n_novel: Literal["given", "density", "kmeans", "silhouette"] = "given"
-    """How methods that need the number of novel categories beforehand get it: from the truth, or estimated."""
+    n_novel: Literal["as_published", "given", "estimated", "density", "kmeans", "silhouette"] = "as_published"
+    """How many categories of a stage are novel: given to all methods, estimated by each in its own way, or as
+    published: given to those that need it beforehand, found by the others. An estimator's name
+    is for those that need it."""
+    n_kept: int = Field(default=8, ge=0)
+    """Images of the past that a method may keep per category: one budget for all methods."""
     seed: int = Field(default=0, ge=0, le=MAX_SEED)
     """Draws the split, the batches and the initial projector."""
     max_broken: float = Field(default=0.05, ge=0, le=1)
@@ -113,6 +118,15 @@ class Recipe(Section):
     def _name_the_method(cls, values: Any) -> Any:  # noqa: ANN401 - whatever the recipe holds
         method = values.get("method") if isinstance(values, dict) else None
         return values | {"method": {"name": "snn_density"} | method} if isinstance(method, dict) else values
+
+    @model_validator(mode="after")
+    def _within_the_budget(self) -> Self:
+        if self.method.budget > self.n_kept:
+            raise ValueError(
+                f"{self.method.name} would keep {self.method.budget} images per category, n_kept allows {self.n_kept}; "
+                "lower its n_support or n_replay, or raise n_kept for all methods"
+            )
+        return self
 
 
 def parse_yaml(text: str) -> Any:  # noqa: ANN401 - whatever YAML holds

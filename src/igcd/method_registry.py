@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from functools import reduce
 from importlib import import_module
 from operator import or_
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -17,11 +17,16 @@ from igcd.method_sections import (
     HappySection,
     KMeansSection,
     MethodSection,
+    MibSection,
+    MscIncdSection,
     OrcaSection,
+    RlsSection,
     SimGcdIcarlSection,
     SimGcdSection,
     SnnDensitySection,
     SupervisedSection,
+    UnoSection,
+    VbCgcdSection,
 )
 
 
@@ -32,6 +37,8 @@ class MethodEntry:
     section: type[MethodSection]
     class_path: str  # module and class below igcd.methods
     summary: str
+    own_count: Literal["density", "kmeans", "silhouette"] | None = "kmeans"
+    """How it estimates the number of novel categories where it needs it beforehand; None: it finds it by itself."""
     sees_all_labels: bool = False  # the upper bound
 
     @property
@@ -55,6 +62,7 @@ _ENTRIES = (
         SnnDensitySection,
         "snn_density.SnnDensity",
         "the paper's: soft nearest neighbors, density-selected support, replay",
+        own_count=None,
     ),
     MethodEntry(
         SimGcdSection, "simgcd.SimGcd", "a parametric classifier that teaches itself across views, rerun at each stage"
@@ -66,20 +74,39 @@ _ENTRIES = (
     MethodEntry(GmSection, "gm.GrowAndMerge", "Grow and Merge: a static and a dynamic branch"),
     MethodEntry(GcdSection, "gcd.Gcd", "contrastive fine-tuning, then semi-supervised k-means"),
     MethodEntry(OrcaSection, "orca.Orca", "an uncertainty-adaptive margin and pairs of nearest neighbors"),
-    MethodEntry(HappySection, "happy.Happy", "grouped entropy and hardness-aware replay of features"),
+    MethodEntry(
+        HappySection, "happy.Happy", "grouped entropy and hardness-aware replay of features", own_count="silhouette"
+    ),
     MethodEntry(
         DensityGaussianSection,
         "density_gaussian.DensityGaussian",
         "one frozen encoder, a Gaussian per category, novel ones by the discovery core",
+        own_count=None,
     ),
     MethodEntry(
-        FrozenSnnSection, "snn_density.SnnDensity", "a floor: the paper's classifier on the pretrained feature"
+        VbCgcdSection, "vb_cgcd.VbCgcd", "one frozen encoder, a Gaussian per category with a covariance of its own"
+    ),
+    MethodEntry(
+        RlsSection,
+        "rls.RecursiveLeastSquares",
+        "one frozen encoder, a closed-form head by recursive least squares",
+        own_count=None,
+    ),
+    MethodEntry(MibSection, "mib.Mib", "centers on a frozen feature that share most information with the images"),
+    MethodEntry(UnoSection, "uno.Uno", "labels and targets of equal size by Sinkhorn, several novel heads"),
+    MethodEntry(MscIncdSection, "msc_incd.MscIncd", "a frozen encoder and a cosine head per stage, joined"),
+    MethodEntry(
+        FrozenSnnSection,
+        "snn_density.SnnDensity",
+        "a floor: the paper's classifier on the pretrained feature",
+        own_count=None,
     ),
     MethodEntry(KMeansSection, "kmeans.KMeans", "a floor: semi-supervised k-means on the pretrained feature"),
     MethodEntry(
         SupervisedSection,
         "supervised.Supervised",
         "the upper bound: all data so far with true labels",
+        own_count=None,
         sees_all_labels=True,
     ),
 )

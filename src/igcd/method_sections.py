@@ -8,6 +8,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+NOT_OF_THE_METHOD = frozenset({"name", "learning_rate", "later_learning_rate"})
+"""Keys of a section that its method's constructor does not take: `assembly` reads them."""
+
 
 class Section(BaseModel):
     """Frozen and strict, all numbers finite."""
@@ -16,7 +19,7 @@ class Section(BaseModel):
 
 
 class MethodSection(Section):
-    """What every method's section can tell."""
+    """What every method's section has."""
 
     name: str
 
@@ -27,10 +30,19 @@ class MethodSection(Section):
 
     def options(self) -> dict[str, Any]:
         """What the constructor of the method takes by name."""
-        return {name: getattr(self, name) for name in type(self).model_fields if name != "name"}
+        return {name: getattr(self, name) for name in type(self).model_fields if name not in NOT_OF_THE_METHOD}
 
 
-class SnnDensitySection(MethodSection):
+class TrainedSection(MethodSection):
+    """A method with gradients. Its learning rates stand in place of those of the recipe's `training`."""
+
+    learning_rate: float | None = Field(default=None, gt=0)
+    """Of stage 0."""
+    later_learning_rate: float | None = Field(default=None, gt=0)
+    """Of the stages after it."""
+
+
+class SnnDensitySection(TrainedSection):
     """The paper's method, with the paper's numbers where it gives them. docs/methods/snn_density.md."""
 
     name: Literal["snn_density"] = "snn_density"
@@ -71,7 +83,7 @@ class FrozenSnnSection(SnnDensitySection):
     features: Literal["frozen"] = "frozen"
 
 
-class SimGcdSection(MethodSection):
+class SimGcdSection(TrainedSection):
     """SimGCD, rerun on each stage's data. docs/methods/simgcd.md."""
 
     name: Literal["simgcd"] = "simgcd"
@@ -82,7 +94,8 @@ class SimGcdSection(MethodSection):
     tau_c: float = Field(default=0.07, gt=0)
     target_tau_start: float = Field(default=0.07, gt=0)
     target_tau_end: float = Field(default=0.04, gt=0)
-    n_warmup_epochs: int = Field(default=30, ge=0)
+    warmup_share: float = Field(default=0.15, ge=0, le=1)
+    novel_start: Literal["split", "all"] = "split"
 
 
 class SimGcdIcarlSection(SimGcdSection):
@@ -97,7 +110,7 @@ class SimGcdIcarlSection(SimGcdSection):
         return self.n_replay
 
 
-class SupervisedSection(MethodSection):
+class SupervisedSection(TrainedSection):
     """The upper bound: all data of all stages so far with true labels. docs/methods/supervised.md."""
 
     name: Literal["supervised"] = "supervised"
@@ -107,7 +120,7 @@ class SupervisedSection(MethodSection):
     tau_c: float = Field(default=0.07, gt=0)
 
 
-class FrostSection(MethodSection):
+class FrostSection(TrainedSection):
     """FRoST, its second phase repeated per stage; statistics instead of images. docs/methods/frost.md."""
 
     name: Literal["frost"] = "frost"
@@ -115,14 +128,18 @@ class FrostSection(MethodSection):
     tau: float = Field(default=0.1, gt=0)
     tau_u: float = Field(default=1.0, gt=0)
     tau_c: float = Field(default=0.07, gt=0)
-    n_ranked: int = Field(default=5, ge=1)
+    ranked: Literal["known", "feature"] = "known"
+    n_ranked: int = Field(default=2, ge=1)
     n_drawn: int = Field(default=2, ge=1, le=10_000)
+    consistency_weight: float = Field(default=25.0, ge=0)
     pseudo_label_weight: float = Field(default=0.01, ge=0)
     distillation_weight: float = Field(default=10.0, ge=0)
-    later_learning_rate: float = Field(default=0.01, gt=0)
+    later_learning_rate: float | None = Field(default=0.01, gt=0)
+    """At 0.1 ten times ‖f_old − f‖ destroys the feature: docs/methods/frost.md has the figures."""
+    novel_start: Literal["split", "all"] = "split"
 
 
-class GmSection(MethodSection):
+class GmSection(TrainedSection):
     """Grow and Merge; its constants are ours, its authors published no code. docs/methods/gm.md."""
 
     name: Literal["gm"] = "gm"
@@ -131,7 +148,8 @@ class GmSection(MethodSection):
     tau_u: float = Field(default=1.0, gt=0)
     tau_c: float = Field(default=0.07, gt=0)
     n_replay: int = Field(default=8, ge=1)
-    n_ranked: int = Field(default=5, ge=1)
+    ranked: Literal["known", "feature"] = "known"
+    n_ranked: int = Field(default=2, ge=1)
     distillation_weight: float = Field(default=1.0, ge=0)
     momentum: float = Field(default=0.9, ge=0, lt=1)
     features: Literal["tuned", "frozen", "dual"] = "tuned"
@@ -144,7 +162,7 @@ class GmSection(MethodSection):
         return self.n_replay
 
 
-class GcdSection(MethodSection):
+class GcdSection(TrainedSection):
     """GCD: contrastive fine-tuning, then semi-supervised k-means. docs/methods/gcd.md."""
 
     name: Literal["gcd"] = "gcd"
@@ -163,7 +181,7 @@ class GcdSection(MethodSection):
         return self.n_replay
 
 
-class OrcaSection(MethodSection):
+class OrcaSection(TrainedSection):
     """ORCA: an adaptive negative margin and pairs of nearest neighbors. docs/methods/orca.md."""
 
     name: Literal["orca"] = "orca"
@@ -171,9 +189,16 @@ class OrcaSection(MethodSection):
     max_margin: float = Field(default=0.5, ge=0, le=1)
     entropy_weight: float = Field(default=1.0, ge=0)
     weight_decay: float = Field(default=5e-4, ge=0)
+    novel_start: Literal["split", "all"] = "split"
+    n_replay: int = Field(default=8, ge=1)
+
+    @property
+    def budget(self) -> int:
+        """Images in the memory per category."""
+        return self.n_replay
 
 
-class HappySection(MethodSection):
+class HappySection(TrainedSection):
     """Happy: grouped entropy and hardness-aware replay of features. docs/methods/happy.md."""
 
     name: Literal["happy"] = "happy"
@@ -186,10 +211,11 @@ class HappySection(MethodSection):
     replay_weight: float = Field(default=1.0, ge=0)
     distillation_weight: float = Field(default=1.0, ge=0)
     hardness_tau: float = Field(default=0.1, gt=0)
-    later_learning_rate: float = Field(default=0.01, gt=0)
+    later_learning_rate: float | None = Field(default=0.01, gt=0)
+    novel_start: Literal["split", "all"] = "split"
 
 
-class DensityGaussianSection(MethodSection):
+class DensityGaussianSection(TrainedSection):
     """A Gaussian per category with a shared, shrunk covariance, novel ones by the discovery core; statistics only."""
 
     name: Literal["density_gaussian"] = "density_gaussian"
@@ -210,3 +236,57 @@ class KMeansSection(MethodSection):
 
     name: Literal["kmeans"] = "kmeans"
     n_starts: int = Field(default=10, ge=1, le=10_000)
+
+
+class RlsSection(DensityGaussianSection):
+    """Recursive least squares on a feature that stands still, novel categories by the discovery core."""
+
+    name: Literal["rls"] = "rls"  # type: ignore[assignment]
+    n_expanded: int = Field(default=1024, ge=1, le=100_000)
+    score_tau: float = Field(default=0.1, gt=0)
+
+
+class VbCgcdSection(MethodSection):
+    """VB-CGCD: a Gaussian per category with a covariance of its own. docs/methods/vb_cgcd.md."""
+
+    name: Literal["vb_cgcd"] = "vb_cgcd"
+    features: Literal["frozen", "tuned", "dual"] = "tuned"
+    n_components: int = Field(default=384, ge=1)
+    step: float = Field(default=5e-4, gt=0, lt=1)
+    n_steps: int = Field(default=1000, ge=1, le=1_000_000)
+    early_stop: bool = True
+    frozen_weight: float = Field(default=0.5, gt=0, lt=1)
+    labeled_weight: float = Field(default=0.35, ge=0, le=1)
+    tau: float = Field(default=0.1, gt=0)
+    tau_u: float = Field(default=1.0, gt=0)
+    tau_c: float = Field(default=0.07, gt=0)
+
+
+class UnoSection(MethodSection):
+    """UNO: targets of equal size by Sinkhorn, several novel heads. docs/methods/uno.md."""
+
+    name: Literal["uno"] = "uno"
+    tau: float = Field(default=0.1, gt=0)
+    epsilon: float = Field(default=0.05, gt=0)
+    n_rounds: int = Field(default=3, ge=1, le=10_000)
+    n_heads: int = Field(default=4, ge=1, le=100)
+    overclustering: int = Field(default=3, ge=1, le=100)
+
+
+class MscIncdSection(MethodSection):
+    """MSc-iNCD: a frozen encoder and a head per stage, joined. docs/methods/msc_incd.md."""
+
+    name: Literal["msc_incd"] = "msc_incd"
+    tau: float = Field(default=0.1, gt=0)
+    epsilon: float = Field(default=0.05, gt=0)
+    n_rounds: int = Field(default=3, ge=1, le=10_000)
+    replay_weight: float = Field(default=1.0, ge=0)
+
+
+class MibSection(GcdSection):
+    """MIB, or PIM: centers that share most information with the images. docs/methods/mib.md."""
+
+    name: Literal["mib"] = "mib"  # type: ignore[assignment]
+    features: Literal["tuned", "frozen", "dual"] = "frozen"
+    n_steps: int = Field(default=300, ge=1, le=1_000_000)
+    scale: float = Field(default=25.0, gt=0)

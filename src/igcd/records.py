@@ -59,7 +59,7 @@ def is_unfinished(path: Path) -> bool:
 
 
 def cannot_write(path: Path, error: OSError) -> IgcdError:
-    """What a person is told when a file cannot be written."""
+    """The error message for a file that cannot be written."""
     remedy = "free some space" if error.errno in DISK_FULL else "check that you may write there"
     return IgcdError(f"{path} cannot be written ({error.strerror or error}); {remedy}, or write elsewhere")
 

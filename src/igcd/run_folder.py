@@ -63,8 +63,8 @@ def secret_of(out: Path) -> bytes:
         return secret
     if (out / "model" / "model.safetensors").is_file():
         raise IgcdError(
-            f"{path} is missing or damaged, and without it the images that the model keeps cannot be told from new "
-            "ones; run again into another folder"
+            f"{path} is missing or damaged; without it, kept images cannot be distinguished from new ones; "
+            "run again into another folder"
         )
     return new_secret()
 

@@ -25,24 +25,25 @@ from igcd.errors import IgcdError
 from igcd.hidden import Handle, hidden_call, look_behind
 from igcd.methods.method import Assignment, Discovery, Method
 from igcd.methods.stored import read_model
-from igcd.metrics.predictions import read_predictions, write_predictions
+from igcd.metrics.predictions import join_predictions, read_predictions, stage_predictions, write_predictions
 from igcd.metrics.scorecard import scorecard
 from igcd.records import named_in_errors, write_json
 from igcd.report.run_records import DoneStage, read_raw_record
+from igcd.report.thumbnails import THUMBNAIL
+from igcd.run_pictures import PictureRecorder
 from igcd.tensor_files import read_tensors, write_tensors
 from igcd.training import Checkpoint, EpochReport
-from igcd.types import Images, Predictions, Stage, StageTruth, Stream, Truth
+from igcd.types import Images, Predictions, Stage, Stream, Truth
 
 N_GALLERY = 12
 """Images shown of a discovered category."""
-THUMBNAIL = 96
 N_EXAMPLES = 3
 """Images shown of a known category."""
 
 
 @dataclass(frozen=True)
 class Watch:
-    """Whom to tell how a run goes."""
+    """Progress callbacks of a run."""
 
     on_epoch: Callable[[EpochReport], object] = field(default=lambda _report: None)
     on_stage_start: Callable[[int, int], object] = field(default=lambda _stage, _n_stages: None)
@@ -96,6 +97,7 @@ def run(
     config: dict[str, Any],
     quarantine: Quarantine,
     budget: int | None = None,
+    pictures: PictureRecorder | None = None,
     watch: Watch = Watch(),  # noqa: B008 - frozen
     meet: Callable[[], None] = lambda: None,
 ) -> dict[str, Any]:
@@ -103,8 +105,9 @@ def run(
 
     Each stage leaves its predictions and the state of the method behind, in that order, so that a run that is killed
     redoes at most one epoch of training and one evaluation. A method that keeps more than `budget` images of the past
-    per category is stopped. Where several processes learn together, this is the one that writes, the others `follow`,
-    and all `meet` before and after each stage. Returns what `results.json` holds.
+    per category is stopped. `pictures` keeps what the map of the report shows. Where several processes learn together,
+    this is the one that writes, the others `follow`, and all `meet` before and after each stage. Returns what
+    `results.json` holds.
     """
     checkpoint = EpochCheckpoint(out / "model" / "epoch.safetensors")
     events = EventLog(out / "events.jsonl")
@@ -134,9 +137,12 @@ def run(
             predicted = time.perf_counter()
         except TooManyBrokenError as error:
             raise TooManyBrokenError(_by_name(stream, error.reasons), error.n_images, error.limit) from None
-        rows = stage_predictions(stage.index, assignments, truth)
+        clusters = {split: assignment.cluster.tolist() for split, assignment in assignments.items()}
+        rows = stage_predictions(stage.index, clusters, truth)
         write_predictions(rows, _stage_path(out, stage.index, "csv"))
         examples |= _write_examples(out, stage, examples)
+        if pictures is not None:
+            pictures.record(stage, truth, len(stream))
         record = {
             "stage": stage.index,
             "labeled_images": len(stage.labeled),
@@ -163,6 +169,8 @@ def run(
         events.add("scores", **scores)
         watch.on_stage_end(record | scores)
         meet()
+    if pictures is not None:
+        pictures.finish(len(stream))
     return _finish(stream, out, config)
 
 
@@ -196,21 +204,6 @@ def check_budget(method: Method, budget: int | None) -> None:
         )
 
 
-def stage_predictions(stage: int, assignments: dict[str, Assignment], truth: StageTruth) -> Predictions:
-    """The rows of one stage of `predictions.csv`."""
-    truth_of = {"test": truth.test, "unlabeled": truth.unlabeled}
-    splits = [split for split, assignment in assignments.items() for _ in assignment.cluster]
-    known = [truth_of[split] for split in assignments]
-    return Predictions(
-        stage=np.full(len(splits), stage, dtype=np.int64),
-        split=tuple(splits),
-        image_id=tuple(image_id for part in known for image_id in part.image_ids),
-        category=tuple(category for part in known for category in part.categories),
-        cluster=tuple(str(cluster) for part in assignments.values() for cluster in part.cluster.tolist()),
-        group=tuple(group for part in known for group in part.groups),
-    )
-
-
 class EventLog:
     """A line of JSON for everything that happens, with its time."""
 
@@ -239,7 +232,7 @@ def _finish(stream: Stream, out: Path, config: dict[str, Any]) -> dict[str, Any]
     results = scorecard(predictions).to_json()
     for scores, record in zip(results["stages"], stages, strict=True):
         scores |= {key: record[key] for key in ("labeled_images", "unlabeled_images", "seconds", "kept")}
-        scores["found"] = len(record["discoveries"])
+        scores["opened"] = len(record["discoveries"])
     results |= {
         "stream": stream.name,
         "method": config["method"]["name"],
@@ -328,14 +321,7 @@ def _load_method(method: Method, path: Path) -> int:
 
 def _all_predictions(out: Path, n_stages: int) -> Predictions:
     parts = [read_predictions(_stage_path(out, index, "csv")) for index in range(n_stages)]
-    return Predictions(
-        stage=np.concatenate([part.stage for part in parts]),
-        split=tuple(value for part in parts for value in part.split),
-        image_id=tuple(value for part in parts for value in part.image_id),
-        category=tuple(value for part in parts for value in part.category),
-        cluster=tuple(value for part in parts for value in part.cluster),
-        group=tuple(value for part in parts for value in part.group),
-    )
+    return join_predictions(parts)
 
 
 def _stage_record(out: Path, stage: int) -> dict[str, Any]:

@@ -68,7 +68,7 @@ class Checkpoint(Protocol):
 
 @dataclass(frozen=True)
 class EpochReport:
-    """What is told about an epoch that is done."""
+    """What is reported about a finished epoch."""
 
     epoch: int
     n_epochs: int
@@ -96,10 +96,9 @@ def train(
     """
     fabric.to_device(module)
     optimizer = torch.optim.SGD(
-        [parameter for parameter in module.parameters() if parameter.requires_grad],
+        parameter_groups(module, weight_decay=optimization.weight_decay),
         lr=optimization.learning_rate,
         momentum=optimization.momentum,
-        weight_decay=optimization.weight_decay,
     )
     n_done, state = checkpoint.load() if checkpoint else (0, {})
     if n_done:
@@ -129,6 +128,16 @@ def train(
             checkpoint.save(epoch + 1, _state(module, optimizer))
         after_epoch(EpochReport(epoch, optimization.n_epochs, total / max(n_steps, 1)))
     module.eval()
+
+
+def parameter_groups(module: nn.Module, *, weight_decay: float) -> list[dict[str, Any]]:
+    """What is trained, as an optimizer takes it: matrices and kernels decay; biases and norms do not, as in SimGCD."""
+    trained = [parameter for parameter in module.parameters() if parameter.requires_grad]
+    groups = [
+        {"params": [parameter for parameter in trained if parameter.ndim > 1], "weight_decay": weight_decay},
+        {"params": [parameter for parameter in trained if parameter.ndim <= 1], "weight_decay": 0.0},
+    ]
+    return [group for group in groups if group["params"]]
 
 
 def numbered_generator(seed: int, number: int) -> torch.Generator:

@@ -108,8 +108,8 @@ def bad_inputs():
         ("labels.txt", b"", ["--method", "guess"], "got 'guess'"),
         ("labels.txt", b"", ["--starts", "0"], "--starts must be from 1 to 10,000, got 0"),
         ("labels.txt", b"", ["--starts", str(2**62)], "--starts must be from 1 to 10,000"),
-        ("labels.txt", b"", ["--labels", "absent.txt"], "which is none; check the path"),
-        ("labels.txt", b"", ["--labels", "absent.npy"], "which is no file; check the path"),
+        ("labels.txt", b"", ["--labels", "absent.txt"], "is not a file; check the path"),
+        ("labels.txt", b"", ["--labels", "absent.npy"], "is not a file; check the path"),
     ]
 
 

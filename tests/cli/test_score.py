@@ -41,6 +41,7 @@ def test_the_table_names_every_variant_and_cuts_nothing_off(run):
     assert "S-0" in result.output
     assert "M_f 50.0" in result.output
     assert "M_d 66.7" in result.output
+    assert "VB-CGCD" in result.output and "won" in result.output
     assert "…" not in result.output
 
 

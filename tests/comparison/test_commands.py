@@ -37,6 +37,22 @@ def test_compare_writes_its_tables(recipe, tmp_path):
 
 
 @pytest.mark.usefixtures("fake_igcd")
+def test_a_table_with_the_number_given_and_one_with_it_estimated(recipe, tmp_path, monkeypatch):
+    monkeypatch.setenv("FAKE_IGCD", '{"fails": ["gm-0"]}')
+    out, record = tmp_path / "out", tmp_path / "kept.jsonl"
+    arguments = ["compare", recipe, "--methods", "snn_density,gm", "--seeds", "0", "--out", out]
+    done = igcd(*arguments, "--number", "both", "--record", record)
+    assert isinstance(done.exception, IgcdError) and "1 of 2 runs failed" in str(done.exception)
+    for number in ("given", "estimated"):
+        assert (out / number / "table.md").is_file()
+        (line,) = read_ledger(tmp_path / f"kept-{number}.jsonl")
+        assert f"n_novel={number}" in line["run"]
+    assert not record.exists()
+    assert "given, estimated or both" in str(igcd(*arguments, "--number", "told").exception)
+    assert "--json prints one table" in str(igcd(*arguments, "--number", "both", "--json").exception)
+
+
+@pytest.mark.usefixtures("fake_igcd")
 def test_a_failed_cell_is_told_and_the_others_are_in_the_table(recipe, tmp_path, monkeypatch):
     monkeypatch.setenv("FAKE_IGCD", '{"fails": ["gm-1"]}')
     done = igcd("compare", recipe, "--methods", "snn_density,gm", "--seeds", "0,1", "--out", tmp_path / "out")

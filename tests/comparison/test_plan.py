@@ -1,4 +1,5 @@
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,7 @@ from igcd.comparison.plan import (
 from igcd.config import read_recipe, recipe_names
 from igcd.errors import IgcdError
 from igcd.method_registry import METHODS
+from igcd.method_sections import TrainedSection
 from igcd.report.paper import TABLES, published_figures
 
 
@@ -46,6 +48,16 @@ def test_options_are_varied_one_after_another_and_the_same_settings_are_run_once
     assert [cell.config["method"]["T"] for cell in comparison.cells] == [0.6, 0.6, 0.4, 0.6]
     assert comparison.cells[3].folder == comparison.cells[1].folder  # K = 6 and T = 0.6 are the recipe's own
     assert [cell.name for cell in comparison.distinct_cells] == ["method.K=5-0", "method.K=6-0", "method.T=0.4-0"]
+
+
+def test_every_method_that_trains_has_the_same_number_of_learning_rates_to_try(recipe, tmp_path):
+    variants = read_variants("learning-rates", "cifar100-mi")
+    comparison = plan(recipe, [], variants, [0], tmp_path)
+    assert len(comparison.distinct_cells) == len(variants)  # no two trials are the same
+    trials = Counter(cell.recipe.method.name for cell in comparison.cells)
+    assert set(trials.values()) == {4}
+    trained = {name for name, entry in METHODS.items() if issubclass(entry.section, TrainedSection)}
+    assert trained - set(trials) == {"frozen_snn", "density_gaussian"}  # frozen as the recipes have them
 
 
 @pytest.mark.parametrize(
@@ -152,5 +164,7 @@ def test_variants_of_a_file(tmp_path):
         path.write_text(text)
         with pytest.raises(IgcdError, match=r"variants .*mine.yaml"):
             read_variants(str(path), "a-mi")
-    with pytest.raises(IgcdError, match="there are as-released, features, forgetting, parts, support, table-5"):
+    with pytest.raises(
+        IgcdError, match="there are as-released, features, forgetting, learning-rates, parts, support, table-5"
+    ):
         read_variants("table-7", "a-mi")

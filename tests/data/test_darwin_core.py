@@ -110,8 +110,8 @@ GOOD_META = META.format(delimiter="\\t", quote="", location="occ.txt")
             ({"meta_dot_xml": GOOD_META.replace("utf-8", name), "occ_dot_txt": TABLE}, "meta.xml cannot be read")
             for name in ("no-such", "hex", "utf-16", "big5")
         ),
-        ({"meta_dot_xml": META.format(delimiter="\\n", quote="", location="o")}, "parted by one character"),
-        ({"meta_dot_xml": META.format(delimiter=",", quote=",", location="o")}, "parted by one character"),
+        ({"meta_dot_xml": META.format(delimiter="\\n", quote="", location="o")}, "separated by one character"),
+        ({"meta_dot_xml": META.format(delimiter=",", quote=",", location="o")}, "separated by one character"),
         (
             {"meta_dot_xml": GOOD_META.replace('Lines="1"', 'Lines="99999999999"'), "occ_dot_txt": TABLE},
             "ignoreHeaderLines in meta.xml must lie between 0 and 1,000, got 99999999999",
@@ -128,7 +128,7 @@ GOOD_META = META.format(delimiter="\\t", quote="", location="occ.txt")
             {"meta_dot_xml": GOOD_META, "occ_dot_txt": TABLE.replace("\n8\t", "\n\t")},
             "line 3 must have the id of its observation, got none",
         ),
-        ({"meta_dot_xml": META.format(delimiter="||", quote="", location="o")}, "parted by one character"),
+        ({"meta_dot_xml": META.format(delimiter="||", quote="", location="o")}, "separated by one character"),
         ({"meta_dot_xml": GOOD_META, "occ_dot_txt": "h\n1\t2015\n"}, "line 2 must have 6 fields, it has 2"),
         ({"occurrence_dot_txt": "a\tb\n1\t2\n"}, "lacks the Darwin Core terms gbifID or occurrenceID.*it has a, b"),
         ({"occurrence_dot_txt": ""}, "lacks the Darwin Core terms"),

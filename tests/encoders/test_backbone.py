@@ -10,10 +10,10 @@ from igcd.errors import IgcdError
 
 # (model, size, types behind the cut)
 FAMILIES = [
-    ("resnet18", 64, ["BasicBlock"]),
+    ("resnet18", 64, ["BasicBlock", "BasicBlock"]),
     ("vit_tiny_patch16_224", 224, ["Block", "LayerNorm"]),
     ("vit_tiny_patch16_224", 64, ["Block", "LayerNorm"]),
-    ("resnet50_clip", 64, ["BottleneckBlock", "Identity"]),
+    ("resnet50_clip", 64, ["BottleneckBlock", "BottleneckBlock", "BottleneckBlock", "Identity"]),
     ("tf_efficientnet_lite0", 64, ["InvertedResidual", "Conv2d", "BatchNormAct2d"]),
     ("convnext_atto", 64, ["ConvNeXtBlock", "Identity"]),
     ("mobilenetv3_small_050", 64, ["InvertedResidual", "ConvBnAct"]),
@@ -129,7 +129,7 @@ def test_the_fingerprint_tells_weights_and_cut_apart():
         return build_backbone("resnet18", weights="random", size=64, **options).fingerprint
 
     assert of() == of()
-    assert len({of(), of(seed=1), of(n_blocks=2), of(tail="adapter")}) == 4
+    assert len({of(), of(seed=1), of(n_blocks=1), of(tail="adapter")}) == 4
 
 
 def test_building_leaves_the_global_generator_alone():
@@ -159,3 +159,16 @@ def test_a_tail_can_be_stored_and_loaded():
     other.load_state_dict(backbone.tail.state_dict())
     intermediate = backbone.trunk(noise(2, 64))
     assert torch.equal(other.eval()(intermediate), backbone.tail(intermediate))
+
+
+@pytest.mark.parametrize(("name", "n_blocks"), [("resnet10t", 1), ("resnet18", 2), ("resnet50", 3), ("resnetv2_50", 3)])
+def test_the_last_stage_of_a_resnet_is_trained(name, n_blocks):
+    """Its first block halves the size of the maps, so the trunk's are twice as large."""
+    whole = whole_model(name, 64, seed=0)
+    last = whole.layer4 if hasattr(whole, "layer4") else whole.stages[-1]
+    last = getattr(last, "blocks", last)
+    assert len(last) == n_blocks
+    backbone = build_backbone(name, weights="random", size=64, channels_last=False)
+    n_trained = sum(parameter.numel() for parameter in backbone.new_tail().parameters())
+    assert n_trained >= sum(parameter.numel() for parameter in last.parameters())
+    assert backbone.trunk(noise(1, 64)).shape[-1] == 4

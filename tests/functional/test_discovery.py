@@ -6,16 +6,13 @@ from torch.nn.functional import normalize
 
 from igcd.functional import discovery as module
 from igcd.functional.discovery import (
-    climb_to_peaks,
     discover,
     discover_from_statistics,
     draw_rows,
     nearest_mean,
-    pull_together,
     smallest_size,
 )
 from igcd.functional.gaussian import ScatterStatistics, scatter_statistics
-from igcd.functional.neighbors import neighbor_graph
 from igcd.functional.novelty import fit_projection
 
 LONG_TAIL = [max(10, 200 // (i + 1)) for i in range(20)]
@@ -59,35 +56,6 @@ def share_together(first, second):
 
 def nothing(rows):
     return rows[:0], torch.empty(0, dtype=torch.int64)
-
-
-def test_pulling_equals_slow_twin():
-    rows = normalize(torch.randn(30, 4, generator=gen(), dtype=torch.float64), dim=1)
-    graph = neighbor_graph(rows, 5)
-    expected = rows
-    for _ in range(2):
-        expected = [
-            sum((expected[j] for j in graph.idx[i].tolist()), start=expected[i]) / 6 for i in range(len(expected))
-        ]
-        expected = [row / row.norm() for row in expected]
-    torch.testing.assert_close(pull_together(rows, graph), torch.stack(expected))
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_climbing_equals_slow_twin(seed):
-    rows = torch.randn(60, 3, generator=gen(seed))
-    graph = neighbor_graph(rows, 4)
-    densities = (10 * torch.rand(60, generator=gen(seed))).round()  # many are equal
-    expected = []
-    for start in range(60):
-        here = start
-        while True:
-            up = max([here, *graph.idx[here].tolist()], key=lambda i: (float(densities[i]), -i))
-            if up == here:
-                break
-            here = up
-        expected.append(here)
-    assert climb_to_peaks(densities, graph).tolist() == expected
 
 
 def test_drawn_rows_have_the_statistics():

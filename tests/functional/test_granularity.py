@@ -72,6 +72,11 @@ def test_too_few_labels_leave_what_was_known_before(n_rows):
     assert estimate_granularity(features, categories, K=5, K_d=7, former=former) == Granularity(5, 7, -0.1)
 
 
+def test_seven_rows_are_enough_for_the_smallest_k():
+    features, categories = (part[:7] for part in blobs())
+    assert estimate_k(features, categories) == 3  # with K^d 6: the six others
+
+
 def test_one_category_says_how_fine_to_look_but_not_what_a_hidden_one_is_like():
     features, categories = blobs(n_categories=1)
     assert estimate_k(features, categories) is not None

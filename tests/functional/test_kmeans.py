@@ -246,3 +246,11 @@ def test_bad_input_is_told(change, message):
     features = [given.pop(name) for name in ("labeled", "labels", "unlabeled")]
     with pytest.raises(IgcdError, match=message):
         semi_supervised_kmeans(*features, generator=gen(0), **given)
+
+
+def test_an_empty_cluster_takes_no_image_that_is_its_own_center():
+    """Two pairs of equal points and three centers: the third has no image, and no image is away from its center."""
+    features = torch.tensor([[0.0], [0.0], [10.0], [10.0]])
+    first = torch.tensor([[0.0], [10.0], [5.5]])
+    found = kmeans(features, n_clusters=3, generator=gen(0), initial_centers=first, tolerance=0.0)
+    assert found.centers[:, 0].tolist() == [0.0, 10.0, 5.5] and found.clusters.tolist() == [0, 0, 1, 1]

@@ -183,8 +183,14 @@ def test_sums_of_losses():
 
 
 def test_target_temperature_falls_and_stays():
-    temperatures = [target_temperature(epoch, n_warmup_epochs=10) for epoch in range(20)]
+    temperatures = [target_temperature(epoch / 20, warmup_share=0.5) for epoch in range(20)]
     assert temperatures[0] == 0.07
     assert temperatures[10:] == [pytest.approx(0.04)] * 10
     assert temperatures == sorted(temperatures, reverse=True)
-    assert target_temperature(0, n_warmup_epochs=0) == pytest.approx(0.04)
+    assert target_temperature(0, warmup_share=0) == pytest.approx(0.04)
+
+
+@pytest.mark.parametrize("n_epochs", [3, 6, 200])
+def test_the_warm_up_ends_within_a_short_training_too(n_epochs):
+    """It is a share of the epochs: the sharpest target is reached whatever their number."""
+    assert target_temperature((n_epochs - 1) / n_epochs) == pytest.approx(0.04)

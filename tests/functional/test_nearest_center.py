@@ -26,3 +26,13 @@ def test_it_is_the_center_k_means_assigns_wherever_the_origin_is():
 def test_no_image_is_no_answer():
     rows, probs = nearest_center(torch.empty(0, 3), torch.ones(2, 3))
     assert len(rows) == len(probs) == 0
+
+
+def test_on_the_sphere_it_is_a_cosine_classifier_at_a_tenth():
+    """By default τ is 0.1, the temperature of the other classifiers."""
+    generator = torch.Generator().manual_seed(2)
+    features, centers = (torch.nn.functional.normalize(torch.randn(n, 3, generator=generator)) for n in (20, 4))
+    expected = (features @ centers.T / 0.1).softmax(dim=1).max(dim=1)
+    rows, probs = nearest_center(features, centers)
+    assert torch.equal(rows, expected.indices)
+    torch.testing.assert_close(probs, expected.values)

@@ -88,3 +88,24 @@ def test_the_core_cuts_where_the_granularity_says():
         for granularity in (Granularity(height=1e9), Granularity(height=1e-9), Granularity(height=1e-9, smallest=16))
     ]
     assert found[0] == 0 and found[1] > 2 and found[2] < found[1]
+
+
+@pytest.mark.parametrize("by", ["peaks", "all_peaks"])
+def test_a_given_number_opens_as_many_peaks_as_there_are(by):
+    several = find(by=by, n_novel=5)
+    for n_novel in range(len(several.nearest) + 1):
+        found = find(by=by, n_novel=n_novel)
+        assert len(found.nearest) == n_novel == len(set(found.members.peak.tolist()))
+
+
+def test_of_a_given_number_the_peaks_least_like_the_known_open():
+    assert find(n_novel=1).members.idx.tolist() == [4, 5]  # the peak at 0 degrees is as dense, and known
+    assert len(find(n_novel=2).nearest) == 2
+
+
+def test_the_core_opens_the_given_number():
+    known, categories = blobs(range(6), 20, seed=0)
+    unlabeled, _ = blobs([0, 1, 8, 9], 20, seed=1)
+    for n_novel in (1, 2, 3):
+        found = find_novel_categories(unlabeled, known, categories, FINE, n_members=3, n_novel=n_novel)
+        assert len(found.nearest) == n_novel

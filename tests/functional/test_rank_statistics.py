@@ -4,7 +4,13 @@ import pytest
 import torch
 
 from igcd.errors import IgcdError
-from igcd.functional.rank_statistics import pair_cross_entropy, ramp_up, same_top_dimensions, view_consistency
+from igcd.functional.rank_statistics import (
+    pair_cross_entropy,
+    ramp_up,
+    same_ranks,
+    same_top_dimensions,
+    view_consistency,
+)
 
 
 def log_probs(n, c, seed):
@@ -82,3 +88,19 @@ def test_the_ramp_rises_from_exp_minus_five_to_one():
     assert values[0] == pytest.approx(math.exp(-5))
     assert ramp_up(-1) == values[0]
     assert ramp_up(7) == values[-1] == 1.0
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_ranks_of_known_categories_equal_their_slow_twin(k):
+    generator = torch.Generator().manual_seed(k)
+    features, cosines = torch.randn(12, 40, generator=generator), torch.randn(12, 4, generator=generator)
+    assert same_ranks(features, cosines, ranked="known", k=k).tolist() == slow_same(cosines, k)
+    assert same_ranks(features, cosines, ranked="feature", k=k).tolist() == slow_same(features, k)
+
+
+def test_where_all_known_categories_would_be_named_dimensions_are_ranked():
+    """The four most similar of four categories are the same for every image, and say nothing."""
+    generator = torch.Generator().manual_seed(0)
+    features, cosines = torch.randn(6, 9, generator=generator), torch.randn(6, 4, generator=generator)
+    assert torch.equal(same_ranks(features, cosines, ranked="known", k=4), same_top_dimensions(features, k=4))
+    assert torch.equal(same_ranks(features[:, :2], cosines[:, :0], ranked="known", k=4), torch.ones(6, 6) > 0)

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
@@ -104,7 +105,9 @@ def cut_of(rows, owners, n_labeled, *, seed=0):
     order = np.argsort(~is_labeled, kind="stable")  # labeled rows first
     rows, categories = rows[order], owners[order][: is_labeled.sum()] // 2
     tree = grow_tree(rows, np.ones(len(rows)))
-    return tree, choose_cut(tree, np.arange(len(rows)), nearest_rows(rows), categories, seed=seed)
+    return tree, choose_cut(
+        tree, np.arange(len(rows)), torch.from_numpy(rows).float(), nearest_rows(rows), categories, seed=seed
+    )
 
 
 def test_without_labels_the_tree_decides():
@@ -145,7 +148,7 @@ def test_trees_of_a_few_rows(n):
     tree, node = grow_tree(rows, np.ones(n)), np.arange(n)
     neighbors = nearest_rows(rows) if n > 1 else np.zeros((1, 1), dtype=np.int64)
     for categories in (np.zeros(n, dtype=np.int64), np.empty(0, dtype=np.int64)):
-        assert 1 <= choose_cut(tree, node, neighbors, categories).n_groups <= n
+        assert 1 <= choose_cut(tree, node, torch.from_numpy(rows).float(), neighbors, categories).n_groups <= n
 
 
 def test_one_label_each_says_nothing_and_the_tree_decides():

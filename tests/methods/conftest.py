@@ -11,8 +11,9 @@ from igcd.encoders.backbone import build_backbone
 from igcd.encoders.encoder import Encoder
 from igcd.encoders.trunk_cache import TrunkCache
 from igcd.encoders.views import Transform
+from igcd.method_registry import METHODS
 from igcd.methods.method import Context
-from igcd.methods.novel_count import GivenCounts
+from igcd.methods.novel_count import EstimatedCount, GivenCounts
 from igcd.streams.build import split_by_category
 from igcd.streams.protocols import StreamSpec
 from igcd.streams.stream import SplitStream
@@ -52,12 +53,19 @@ def stages(digit_stream):
 
 @pytest.fixture(scope="session")
 def make_method(encoder):
-    """A function from a class and its options to a method that is given the true counts of `digit_stream`."""
+    """A function from a class and its options to a method.
 
-    def make(kind, *, seed=0, counts=(0, 2, 2), checkpoint=None, n_epochs=1, encoder=encoder, **options):
+    It is given the true counts of `digit_stream`, or those asked for; one that finds the number by itself is not.
+    """
+    finds_number = tuple(entry.load() for entry in METHODS.values() if entry.own_count is None)
+
+    def make(kind, *, seed=0, counts=None, checkpoint=None, n_epochs=1, encoder=encoder, **options):
         brief = Optimization(n_epochs, learning_rate=0.05, batch_size=64)
         context = Context(encoder, Fabric(accelerator="cpu", devices=1), seed, checkpoint)
-        return kind(context, first_stage=brief, later_stages=brief, count_novel=GivenCounts(counts), **options)
+        count = GivenCounts((0, 2, 2) if counts is None else counts)
+        if counts is None and issubclass(kind, finds_number):
+            count = EstimatedCount("density")
+        return kind(context, first_stage=brief, later_stages=brief, count_novel=count, **options)
 
     return make
 

@@ -6,7 +6,7 @@ from lightning_fabric import Fabric
 from torch import nn
 
 from igcd.methods.cosine_head import CosineHead, HeadedModel, random_prototypes
-from igcd.methods.projector import Projector
+from igcd.methods.projector import Projector, TailAndProjector
 from igcd.training import Optimization, train
 
 
@@ -128,3 +128,19 @@ def test_the_model_compares_what_the_tail_gives():
     assert h.tolist() == [[pytest.approx(0.6), pytest.approx(0.8)]]
     assert z.shape == (1, 3) and z.norm().item() == pytest.approx(1)
     assert cosines.tolist() == [[pytest.approx(0.8)]]
+
+
+@pytest.mark.parametrize("with_head", [True, False])
+def test_the_projector_sees_the_feature_before_it_is_normalised(with_head):
+    """A projector whose layers have biases tells (3, 4) from (0.6, 0.8), which are one and the same h."""
+    projector = Projector(2, generator=torch.Generator().manual_seed(0), n_hidden=4, n_projected=3)
+    nn.init.ones_(projector.layers[0].bias)
+    model = (
+        HeadedModel(nn.Identity(), projector, head_of([0.0, 1.0]))
+        if with_head
+        else TailAndProjector(nn.Identity(), projector)
+    )
+    long, short = torch.tensor([[3.0, 4.0]]), torch.tensor([[0.6, 0.8]])
+    assert torch.allclose(model(long)[0], model(short)[0])
+    torch.testing.assert_close(model(long)[1], projector(long))
+    assert not torch.allclose(model(long)[1], model(short)[1])

@@ -55,7 +55,8 @@ def slow_discovery(method, views, ramp, pseudo_label_weight):
     first, second = (h[len(views.targets) :] for h in views.h)
     rows = normalize(method._model.novel_head.prototypes, dim=1)
     probs_1, probs_2 = ((h @ rows.T / 0.1).softmax(dim=1).tolist() for h in (first, second))
-    top = [set(h.argsort(descending=True)[:5].tolist()) for h in first]
+    ranked = views.cosines[0][len(views.targets) :, :4] if method._ranked == "known" else first
+    top = [set(row.argsort(descending=True)[: method._n_ranked].tolist()) for row in ranked]
     n = len(first)
     pairs = consistency = self_training = 0.0
     for i in range(n):
@@ -66,12 +67,13 @@ def slow_discovery(method, views, ramp, pseudo_label_weight):
         by_head_1 = (views.cosines[0][len(views.targets) + i] / 0.1).softmax(dim=0).tolist()
         pseudo_label = 4 + max(range(len(rows)), key=lambda c: probs_1[i][c])
         self_training -= math.log(by_head_1[pseudo_label]) / n
-    return pairs + ramp * consistency + pseudo_label_weight * ramp * self_training
+    return pairs + ramp * 25 * consistency + pseudo_label_weight * ramp * self_training
 
 
+@pytest.mark.parametrize("options", [{}, {"ranked": "feature", "n_ranked": 5}])
 @pytest.mark.parametrize("targets", [(), (0, 3)])
-def test_discovery_against_plain_loops(at_stage_1, targets):
-    method = at_stage_1(pseudo_label_weight=0.3)
+def test_discovery_against_plain_loops(at_stage_1, targets, options):
+    method = at_stage_1(pseudo_label_weight=0.3, **options)
     h_1, h_2 = some_h(method)
     h_1 = torch.cat([h_1[:4], h_1[3:4]])  # the last two have the same strongest features
     views = views_of(method, h_1, h_2, targets)

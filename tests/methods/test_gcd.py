@@ -7,6 +7,8 @@ import torch
 from igcd.errors import IgcdError
 from igcd.functional.kmeans import nearest_centers, semi_supervised_kmeans
 from igcd.functional.losses import self_supervised_contrastive, supervised_contrastive
+from igcd.functional.novel_start import novel_centers
+from igcd.methods.centers import Known
 from igcd.methods.gcd import Gcd
 from igcd.methods.stage_views import labeled_and_replayed
 from igcd.training import Batch
@@ -81,13 +83,15 @@ def test_a_static_stage_is_k_means_with_the_labeled_images_clamped(make_method, 
     method.learn(stage)
     views = [method._encoder.plain_views(images) for images in (stage.labeled, stage.unlabeled, truth.test_images)]
     labeled, unlabeled, test = (method._compared(each) for each in views)
+    labels, draws = torch.from_numpy(stage.labels), torch.Generator().manual_seed(0)
+    means = torch.stack([labeled[labels == category].mean(dim=0) for category in range(5)])
     expected = semi_supervised_kmeans(
         labeled,
-        torch.from_numpy(stage.labels),
+        labels,
         unlabeled,
         n_clusters=10,
-        generator=torch.Generator().manual_seed(0),
-        n_starts=3,
+        generator=draws,
+        initial_centers=torch.cat([means, novel_centers(unlabeled, means, 5, generator=draws, n_starts=3)]),
     )
     assert torch.equal(method.predict(truth.test_images).cluster, nearest_centers(test, expected.centers))
 
@@ -103,6 +107,21 @@ def test_kept_images_are_clamped_later(make_method, stages):
     method.learn(few)
     for cluster, center in zip(method._clusters.tolist(), method._centers, strict=True):
         assert torch.allclose(center, x[kept == cluster].mean(dim=0), atol=1e-5)
+
+
+def test_kept_images_count_for_all_they_were_chosen_from(make_method, stages):
+    """Two images kept of sixteen hold their center as sixteen at their mean would."""
+    method = make_method(Gcd, features="frozen", n_replay=2)
+    (first, _), (second, _), *_ = stages("igcd-u")
+    method.learn(first)
+    kept = method._replay.clusters
+    x = method._compared(method._encoder.plain_views(method._replay.images()))
+    method._take_in_labels(second)
+    clamped = method._clamped(Known(x, kept))
+    assert torch.bincount(clamped.clusters).tolist() == np.bincount(first.labels).tolist()
+    for cluster in kept.unique():
+        own = clamped.x[clamped.clusters == cluster]
+        torch.testing.assert_close(own, x[kept == cluster].mean(dim=0).expand_as(own))
 
 
 def test_the_loss_is_both_contrasts_weighted(make_method, stages):

@@ -9,6 +9,7 @@ from igcd.functional.distillation import feature_distillation
 from igcd.functional.prototypes import grouped_entropy
 from igcd.functional.self_distillation import mutual_distillation
 from igcd.methods.happy import Happy
+from igcd.methods.simgcd import SimGcd
 from igcd.methods.two_views import TwoViews, supervised_loss
 from igcd.training import Batch
 
@@ -82,6 +83,30 @@ def test_the_objective_is_the_sum_of_its_parts(learned, targets):
     assert method._loss(before, 3, views, batch(seed=7), 0).item() == pytest.approx(expected.item(), rel=1e-5)
 
 
+def test_stage_0_is_all_of_simgcd_on_labeled_images(learned, make_method):
+    """The same loss as SimGCD's once its target has warmed up to Happy's temperature."""
+    method = learned(entropy_weight=2.0)
+    views = some_views(method, [0, 1, 2, 3, 0], n_columns=4)
+    simgcd = make_method(SimGcd, epsilon=2.0, target_tau_end=0.05)
+    expected = simgcd._loss(views, batch(), 1, n_epochs=1)
+    assert method._first_loss(views, batch(), 0).item() == pytest.approx(expected.item(), rel=1e-6)
+
+
+def test_labels_replace_what_was_guessed_however_much_that_was(make_method, stages):
+    """IGCD-l: a discovery of many images becomes a category of few labeled ones, and is known by these."""
+    (first, _), (second, _), (third, _) = stages("igcd-l")
+    method = make_method(Happy)
+    method.learn(first)
+    method.learn(second)
+    method._statistics.of.counts.fill_(1000)
+    guessed = {discovery.cluster for discovery in method.discoveries()}
+    method.learn(third)
+    confirmed = guessed & set(method.clusters_of_categories().values())
+    counts = dict(zip(method._statistics.clusters.tolist(), method._statistics.of.counts.tolist(), strict=True))
+    assert confirmed and all(counts[cluster] < 1000 for cluster in confirmed)
+    assert all(counts[cluster] == 1000 for cluster in range(4))  # few images of them came back
+
+
 def test_replay_without_spread_is_the_cross_entropy_of_the_means(learned):
     """Variance 0: whatever is drawn is a mean. With one category far harder than the rest, it is that one's."""
     method = learned(hardness_tau=1e-3)
@@ -100,14 +125,9 @@ def test_grouped_entropy_opens_the_door_to_new_categories(make_method, stages):
     (first, _), (second, _), *_ = stages("mi")
 
     def share_of_new(entropy_weight):
-        method = make_method(Happy, n_epochs=5, entropy_weight=entropy_weight, later_learning_rate=0.05)
+        method = make_method(Happy, n_epochs=5, entropy_weight=entropy_weight)
         method.learn(first)
         method.learn(second)
         return (method.predict(second.unlabeled).cluster >= 4).double().mean()
 
     assert share_of_new(3.0) > share_of_new(0.0)
-
-
-def test_later_stages_have_their_own_learning_rate(make_method):
-    method = make_method(Happy, later_learning_rate=0.003)
-    assert method._later_stages.learning_rate == 0.003 and method._first_stage.learning_rate == 0.05

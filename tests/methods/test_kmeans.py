@@ -6,6 +6,7 @@ import torch
 
 from igcd.errors import IgcdError
 from igcd.functional.kmeans import semi_supervised_kmeans
+from igcd.functional.novel_start import novel_centers
 from igcd.methods.kmeans import KMeans
 from igcd.types import UNLABELED, Stage
 
@@ -32,6 +33,29 @@ def test_every_protocol(make_method, stages, protocol):
         assert method.kept().images == 0
 
 
+def category_means_as_they_are(x, labels):
+    """Not normalised, (c, d)."""
+    return torch.stack([x[torch.from_numpy(labels == category)].mean(dim=0) for category in np.unique(labels)])
+
+
+def test_no_novel_cluster_is_one_odd_image(make_method, stages):
+    """k-means++ starts at outliers, and an outlier keeps a cluster to itself."""
+    method = make_method(KMeans)
+    (first, _), (second, _), *_ = stages("mi")
+    method.learn(first)
+    compared = method._compared
+
+    def with_an_odd_one(views):
+        x = compared(views)
+        x[-1:] = -torch.ones(1, x.shape[1]) / x.shape[1] ** 0.5  # as long as all features, and opposite to all
+        return x
+
+    method._compared = with_an_odd_one
+    method.learn(second)
+    sizes = dict(zip(method._clamped.tolist(), method._counts.tolist(), strict=True))
+    assert all(sizes[discovery.cluster] > 1 for discovery in method.discoveries())
+
+
 def test_means_do_what_the_images_would_do(make_method, stages):
     """Stage 1 without labels has the centers it would have with all labeled images of stage 0 at hand."""
     method = make_method(KMeans, n_starts=3)
@@ -41,13 +65,15 @@ def test_means_do_what_the_images_would_do(make_method, stages):
     labeled, unlabeled = (
         method._compared(method._encoder.plain_views(images)) for images in (first.labeled, second.unlabeled)
     )
+    means = category_means_as_they_are(labeled, first.labels)
+    draws = torch.Generator().manual_seed(1)
     expected = semi_supervised_kmeans(
         labeled,
         torch.from_numpy(first.labels),
         unlabeled,
         n_clusters=6,
         generator=torch.Generator().manual_seed(1),
-        n_starts=3,
+        initial_centers=torch.cat([means, novel_centers(unlabeled, means, 2, generator=draws, n_starts=3)]),
     )
     assert torch.allclose(method._centers, expected.centers, atol=1e-5)
 

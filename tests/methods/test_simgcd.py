@@ -11,8 +11,8 @@ from PIL import Image
 from igcd.data.images import FileImages
 from igcd.data.quarantine import Quarantine
 from igcd.errors import IgcdError
-from igcd.functional.kmeans import kmeans
 from igcd.functional.losses import self_supervised_contrastive, supervised_contrastive
+from igcd.functional.novel_start import novel_centers
 from igcd.methods.simgcd import SimGcd
 from igcd.methods.two_views import TwoViews
 from igcd.training import Batch
@@ -178,8 +178,8 @@ def slow_classifier_loss(views, *, weight, epsilon, tau, target_tau):
 def test_the_loss_is_the_sum_of_its_parts(make_method, targets):
     """Against plain loops; what is left when the classifier's part is taken away is the contrastive part."""
     views = some_views(targets)
-    method = make_method(SimGcd, epsilon=4.0, n_warmup_epochs=30)
-    value = method._loss(views, NO_BATCH, epoch=15)
+    method = make_method(SimGcd, epsilon=4.0, warmup_share=0.15)
+    value = method._loss(views, NO_BATCH, epoch=15, n_epochs=200)
     contrastive = 0.35 * supervised_contrastive(*views.z_labeled, views.targets, tau=0.07)
     contrastive += 0.65 * self_supervised_contrastive(*views.z, tau=1.0)
     expected = slow_classifier_loss(views, weight=0.35, epsilon=4.0, tau=0.1, target_tau=0.055)
@@ -194,25 +194,23 @@ def test_the_entropy_term_keeps_a_new_prototype_alive(make_method):
     def pull(epsilon):
         leaf = cosines.clone().requires_grad_()
         views = TwoViews((z, z), (z, z), (leaf, cosines), torch.empty(0, dtype=torch.int64))
-        make_method(SimGcd, epsilon=epsilon)._loss(views, NO_BATCH, epoch=0).backward()
+        make_method(SimGcd, epsilon=epsilon)._loss(views, NO_BATCH, epoch=0, n_epochs=1).backward()
         return -leaf.grad[:, 2].sum().item()
 
     assert pull(0.0) < 0 < pull(4.0)
 
 
-def test_new_prototypes_start_at_the_centers_least_like_known_ones(make_method, encoder, stages):
+@pytest.mark.parametrize("start", ["split", "all"])
+def test_new_prototypes_start_where_the_known_ones_do_not_reach(make_method, encoder, stages, start):
     (first, _), (second, _), *_ = stages("mi")
-    method = make_method(SimGcd, n_epochs=0)  # nothing moves: what is seen is the start
+    method = make_method(SimGcd, n_epochs=0, novel_start=start)  # nothing moves: what is seen is the start
     method.learn(first)
     known = method._prototypes.clone()
     method.learn(second)
     assert torch.equal(method._prototypes[: len(known)], known)
     h = method._h(encoder.plain_views(second.unlabeled))
-    centers = kmeans(h, n_clusters=len(known) + 2, generator=method._generator(second, "novel")).centers
-    centers = torch.nn.functional.normalize(centers, dim=1)
-    likeness = [max(float(center @ prototype) for prototype in known) for center in centers]
-    chosen = sorted(range(len(centers)), key=lambda i: likeness[i])[:2]
-    assert torch.allclose(method._prototypes[len(known) :], centers[chosen], atol=1e-6)
+    centers = novel_centers(h, known, 2, start=start, generator=method._generator(second, "novel"))
+    assert torch.allclose(method._prototypes[len(known) :], torch.nn.functional.normalize(centers, dim=1), atol=1e-6)
 
 
 def test_labeled_categories_start_at_their_mean(make_method, encoder, stages):

@@ -8,7 +8,7 @@ from torch.nn.functional import normalize
 
 from igcd.errors import IgcdError
 from igcd.methods.method import Context
-from igcd.methods.novel_count import GivenCounts
+from igcd.methods.novel_count import EstimatedCount
 from igcd.methods.snn_density import SnnDensity
 from igcd.training import Optimization
 from igcd.types import UNLABELED, Stage
@@ -17,7 +17,7 @@ from igcd.types import UNLABELED, Stage
 def make_method(encoder, seed=0, **options):
     brief = Optimization(1, learning_rate=0.05, batch_size=64)
     context = Context(encoder, Fabric(accelerator="cpu", devices=1), seed)
-    training = {"first_stage": brief, "later_stages": brief, "count_novel": GivenCounts(())}
+    training = {"first_stage": brief, "later_stages": brief, "count_novel": EstimatedCount("density")}
     return SnnDensity(context, **training, **{"K": 4, "K_d": 8, "discovery": "peaks"} | options)
 
 

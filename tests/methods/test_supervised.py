@@ -30,7 +30,7 @@ def test_knows_every_category_so_far(make_method, digit_stream, protocol):
 
 def test_it_recognises_later_categories_and_forgets_none(make_method, digit_stream):
     """Well above chance, which is 1/8, in every group of a stream that shows some categories no more."""
-    method = make_method(Supervised, n_epochs=5)
+    method = make_method(Supervised, n_epochs=1)
     *_, (stage, truth) = RevealedStream(digit_stream("igcd-u"))
     method.learn(stage)
     names = {cluster: stage.category_names[label] for label, cluster in method.clusters_of_categories().items()}

@@ -90,3 +90,13 @@ def test_either_half_may_be_missing(head):
     assert without_labels.labeled_cosines.shape == (0, 2) and len(without_labels.h[0]) == 2
     only_labels = two_views(Counting(head), batch([0, 1], []), NumberedViews(), COLUMNS, None, head.is_open)
     assert len(only_labels.h[0]) == 2 and only_labels.targets.tolist() == [1, 0]
+
+
+def test_the_second_view_is_the_partners(head):
+    """Labeled images 0 and 2 have partners 1 and 0 of the labeled set, the unlabeled one has partner 2."""
+    rows = np.array([1, 0]), np.array([2])
+    views = two_views(
+        Counting(head), batch([0, 2], [1]), NumberedViews(), COLUMNS, NumberedViews(), head.is_open, partners=rows
+    )
+    assert [h[:, 0].tolist() for h in views.h] == [[1, 41, 21], [22, 2, 42]]
+    assert views.targets.tolist() == [1, 1]  # of the images themselves

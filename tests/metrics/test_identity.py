@@ -61,3 +61,13 @@ def test_clusters_alike_at_first_and_different_later():
     straight = identity_stability(stages, np.array([0, 1, 1, 1]), categories)
     renamed = identity_stability(stages, np.array([1, 0, 0, 0]), categories)
     assert straight == renamed
+
+
+def test_a_tie_is_broken_by_stage_and_category_together():
+    """Clusters a and b tie for category 0 at stage 1. One was met before in category 1, the other comes again in 0.
+
+    With three stages and two categories a number for each pair must not be the same for two pairs.
+    """
+    stages, categories = np.array([0, 0, 0, 1, 1, 2]), np.array([1, 1, 1, 0, 0, 0])
+    a_first, b_first = np.array([9, 9, 3, 3, 4, 4]), np.array([9, 9, 4, 4, 3, 3])
+    assert identity_stability(stages, a_first, categories) == identity_stability(stages, b_first, categories)

@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from igcd.errors import IgcdError
+from igcd.metrics.counts import CategoryCount
 from igcd.metrics.scorecard import scorecard
 
 NAMES = [
@@ -123,7 +124,27 @@ def test_details_by_hand(make_table):
     assert [detail.n_images for detail in details] == [3, 5, 7]
     assert [(detail.count_all.found, detail.count_all.true) for detail in details] == [(2, 2), (3, 3), (2, 4)]
     assert [(detail.count_new.found, detail.count_new.true) for detail in details] == [(2, 2), (1, 1), (0, 1)]
+    assert [(detail.count_won.found, detail.count_won.true) for detail in details] == [(0, 0), (1, 1), (0, 1)]
     assert [detail.identity for detail in details] == pytest.approx([100, 80, 400 / 7])
+
+
+STATIC = [
+    (0, "test", "a1", "a", "1", "Old"),
+    (0, "test", "b1", "b", "1", "New"),
+    (0, "unlabeled", "a2", "a", "1", "Old"),
+    (0, "unlabeled", "b2", "b", "2", "New"),
+]
+
+
+def test_static_is_scored_on_the_unlabeled_images(make_table):
+    card = scorecard(make_table(*STATIC))
+    assert card.default == "unlabeled/v2/image/paper" and card.details[0].n_images == 2
+    assert card.to_json()["stages"][0]["scores"] == {"All": 100, "Old": 100, "New": 100}
+    assert card.details[0].count_won == CategoryCount(found=1, true=1)  # a is known, b is to be found
+    assert set(card.variants) == set(NAMES)
+    later = [(1, "test", "a1", "a", "1", "Old")]
+    assert scorecard(make_table(*STATIC, *later)).default == "test/v2/image/paper"
+    assert scorecard(make_table(*STATIC[:2])).default == "test/v2/image/paper"
 
 
 def test_json_has_the_promised_shape(make_table):

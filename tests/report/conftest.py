@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from small_run import ROWS, Row, discovery, jpeg, predictions_of
+from small_run import ROWS, Row, discovery, jpeg, predictions_of, write_pictures
 
 from igcd.data.taxonomy import Taxon, format_taxonomy
 from igcd.metrics.predictions import write_predictions
@@ -28,6 +28,7 @@ def make_run(tmp_path: Path) -> Callable[..., Path]:
         places: Sequence[tuple[int, float, float, int]] | None = None,
         taxa: Sequence[Taxon] | None = None,
         changes: dict[str, Any] | None = None,
+        pictures: bool = False,
     ) -> Path:
         folder = tmp_path / "run"
         (folder / "gallery").mkdir(parents=True)
@@ -52,7 +53,7 @@ def make_run(tmp_path: Path) -> Callable[..., Path]:
                 "unlabeled_images": sum(row[0] == stage and row[1] == "unlabeled" for row in rows),
                 "seconds": {"learn": 83.0, "predict": 1.5},
                 "kept": {"replay_images": 6, "support_images": 10, "images": 12, "pseudo_labeled": 3, "bytes": 4321},
-                "found": len(discoveries.get(stage, [])),
+                "opened": len(discoveries.get(stage, [])),
             }
             record = {
                 "stage": stage,
@@ -81,6 +82,8 @@ def make_run(tmp_path: Path) -> Callable[..., Path]:
                 writer = csv.writer(file)
                 writer.writerow(["stage", "latitude", "longitude", "images"])
                 writer.writerows(places)
+        if pictures:
+            write_pictures(folder, rows)
         if taxa is not None:
             (folder / "taxonomy.csv").write_text(format_taxonomy(taxa))
         return folder

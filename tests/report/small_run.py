@@ -2,12 +2,15 @@
 
 import io
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from PIL import Image
 
 from igcd.data.taxonomy import Taxon
+from igcd.records import write_bytes
+from igcd.report.picture_sheets import TILE, PlacedPicture, make_sheets, sheet_path, write_index
 from igcd.types import Predictions
 
 Row = tuple[int, str, str, str, str]
@@ -57,3 +60,20 @@ def discovery(cluster: int, **values: Any) -> dict[str, Any]:
         "purity": 0.8,
         "images": [f"gallery/found-{cluster}-0.jpg", f"gallery/found-{cluster}-1.jpg"],
     } | values
+
+
+def write_pictures(folder: Path, rows: Sequence[Row]) -> None:
+    """A picture of one color for each row, as a run leaves them, and two labeled images of the owl."""
+    everything = [(0, "labeled", "owl"), (0, "labeled", "owl"), *(row[:3] for row in rows)]
+    placed = []
+    for stage in sorted({stage for stage, _, _ in everything}):
+        own = [at for at, (when, _, _) in enumerate(everything) if when == stage]
+        shades = np.linspace(40, 220, len(own)).astype(np.uint8)
+        tiles = np.broadcast_to(shades[:, None, None, None], (len(own), TILE, TILE, 3))
+        for number, sheet in enumerate(make_sheets(tiles)):
+            write_bytes(sheet_path(folder, stage, number), sheet)
+        for tile, at in enumerate(own):
+            image_id = f"labeled/{at}.jpg" if at < 2 else str(at - 2)
+            x, y = np.random.default_rng(at).random(2).tolist()
+            placed.append(PlacedPicture(image_id, *everything[at][1:], stage, 0, tile, x, y))
+    write_index(folder, placed)

@@ -8,6 +8,8 @@ from fake_results import fake_results
 from igcd.errors import IgcdError
 from igcd.report.comparison_table import RowRecords, comparison_table, parse_results
 from igcd.report.comparison_text import as_csv, as_latex, as_markdown
+from igcd.report.later_work_text import later_work_note, later_work_table
+from igcd.report.paper import LATER_WORK
 
 FIRST = {"All": 80.0, "Old": 80.0}
 
@@ -65,7 +67,8 @@ def test_mean_deviation_and_missing_seeds(table):
     assert rows["snn_density"].scores["M_d"].n == 2 and rows["snn_density"].seeds_note == "2 of 3"
     assert rows["gm"].seeds_note == "3"
     assert rows["gm"].seconds.mean == 61.0 and rows["gm"].peak_memory == 700_000_002
-    assert rows["gm"].found[1].mean == 11.0
+    assert rows["gm"].opened[1].mean == 11.0 and rows["gm"].won[1].mean == 2.0
+    assert rows["gm"].kept_images.mean == 5 and rows["gm"].kept_bytes.mean == 100
 
 
 def test_the_upper_bound_takes_no_part(table):
@@ -123,7 +126,7 @@ def test_csv_has_every_score(table):
     (best,) = [line for line in rows if line["variant"] == "snn_density" and line["score"] == "M_d"]
     assert (float(best["mean"]), best["seeds"], best["rank"], best["paper"]) == (44.25, "0 1", "1", "31.2")
     assert {line["better"] for line in rows if line["score"] == "M_f"} == {"lower"}
-    assert len(rows) == 4 * (6 + 2)
+    assert len(rows) == 4 * (6 + 2 + 6)  # scores, time and memory, won and opened at two stages, images and bytes kept
 
 
 def test_latex(table):
@@ -133,3 +136,22 @@ def test_latex(table):
     body = [line for line in text.splitlines() if line.endswith(r"\\") and "multicolumn" not in line]
     assert {len(re.findall(r"(?<!\\)&", line)) for line in body} == {6}
     assert text.count("{") - text.count(r"\{") == text.count("}") - text.count(r"\}")
+
+
+def test_the_layout_of_later_work_has_its_scores_and_published_figures():
+    runs = [row("vb_cgcd", [40.0, 42.0], paper=None, stream="cifar100-cgcd")]
+    for results in runs[0].results.values():
+        results.later_work.update({"Happy": {"All": results.M_d, "M_f": None}, "VB-CGCD": {"New": 30.0}})
+    table = comparison_table(runs)
+    heads, rows = later_work_table(table)
+    assert heads == ["method", "Happy All", "VB-CGCD New"]
+    assert rows[0] == ["vb_cgcd", "41.0 ± 1.4", "30.0 ± 0.0"]
+    assert ["↳ published, vb_cgcd", "81.2", "–"] in rows and len(rows) == 4
+    assert "DINO ViT-B/16" in later_work_note(table)
+    assert later_work_table(comparison_table([row("gm", [40.0])])) is None
+
+
+def test_published_figures_agree_with_each_other():
+    """All is the mean over 90 old and 10 new categories, so that their definition of Old is Happy's."""
+    for figures in LATER_WORK["cifar100-cgcd"]["rows"].values():
+        assert 0.9 * figures["Old"] + 0.1 * figures["New"] == pytest.approx(figures["All"], abs=0.1)

@@ -8,6 +8,8 @@ from igcd.metrics.scorecard import scorecard
 from igcd.report.confusion import (
     accuracy_on_first_categories,
     categories_of_group,
+    confusion_table,
+    cross,
     known_and_novel,
     missed,
     most_confused,
@@ -37,18 +39,18 @@ def test_every_image_is_counted_once():
 
 
 def test_most_confused_on_rows_to_count_by_hand():
-    pairs = most_confused(predictions_of(ROWS), stage=1, split="test", n_pairs=10)
+    pairs = most_confused(cross(predictions_of(ROWS), stage=1, split="test"), n_pairs=10)
     assert [(pair.category, pair.taken_for, pair.n_images, pair.n_of_category) for pair in pairs] == [
         ("moth", "fox", 1, 1),
         ("newt", "fox", 1, 4),
         ("owl", "newt", 1, 3),
     ]
-    assert most_confused(predictions_of(ROWS), stage=1, split="test", n_pairs=1) == pairs[:1]
+    assert most_confused(cross(predictions_of(ROWS), stage=1, split="test"), n_pairs=1) == pairs[:1]
 
 
 def test_a_cluster_that_stands_for_no_category():
     rows = [(0, "test", "owl", "3", "Old")] * 2 + [(0, "test", "owl", "4", "Old")]
-    (pair,) = most_confused(predictions_of(rows), stage=0, split="test", n_pairs=10)
+    (pair,) = most_confused(cross(predictions_of(rows), stage=0, split="test"), n_pairs=10)
     assert (pair.category, pair.taken_for, pair.cluster, pair.n_images) == ("owl", None, "4", 1)
 
 
@@ -68,9 +70,28 @@ def random_stream(seed):
 def test_the_errors_of_all_pairs_are_what_accuracy_lacks(seed):
     predictions = random_stream(seed)
     n_images = Counter(predictions.stage.tolist())[2]
-    pairs = most_confused(predictions, stage=2, split="test", n_pairs=1_000)
+    pairs = most_confused(cross(predictions, stage=2, split="test"), n_pairs=1_000)
     right = 100 * (1 - sum(pair.n_images for pair in pairs) / n_images)
     assert right == pytest.approx(scorecard(predictions).to_json()["M_d"])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_confusion_table_counts_as_a_double_loop_does(seed):
+    predictions = random_stream(seed)
+    crossing = cross(predictions, stage=2, split="test")
+    table = confusion_table(crossing, n_rows=3, n_columns=4)
+    now = [row for row in range(len(predictions)) if predictions.stage[row] == 2]
+    for at, category in enumerate(table.categories.tolist()):
+        name = crossing.categories[category]
+        own = [predictions.cluster[row] for row in now if predictions.category[row] == name]
+        shown = [crossing.clusters[cluster] for cluster in table.clusters.tolist()]
+        assert table.counts[at].tolist() == [own.count(cluster) for cluster in shown]
+        assert table.counts[at].sum() + table.n_elsewhere[at] == len(own) == crossing.n_images[category]
+    wrong = crossing.n_images - crossing.n_right
+    assert sorted(wrong[table.categories]) == sorted(wrong)[-len(table.categories) :]
+    for category in table.categories.tolist():  # its own cluster has a column
+        assert not (crossing.category_of == category).any() or (crossing.category_of[table.clusters] == category).any()
+    assert table.is_right.sum(axis=1).max() <= 1
 
 
 @pytest.mark.parametrize("seed", range(5))

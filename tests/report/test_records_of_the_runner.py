@@ -106,5 +106,7 @@ def test_a_run_and_its_page(tmp_path):
     page = write_report(out).read_text()
     assert "The one new category was found, in 1 cluster; in the end 100.0" in page
     assert "never fell below its start" in page
-    assert page.count("data:image/jpeg;base64,") == 3 + 2  # the three found, two examples of the known one
+    assert (
+        page.count("data:image/jpeg;base64,") == 1 + 3 + 2
+    )  # the page opens with the first found; the three, and two examples of the known one
     assert "no picture" not in page

@@ -8,25 +8,14 @@ import pytest
 pytest.importorskip("fastapi", reason="the review page needs the extra `review`")
 pytest.importorskip("playwright", reason="the browser is driven by playwright; pip install it")
 
-from playwright.sync_api import expect, sync_playwright
-from review.live_page import chromium_path, served
+from playwright.sync_api import expect
+from review.live_page import served
 from workspace.sample_catalog import sample_workspace
 
 from igcd.workspace import decisions, queries
 from igcd.workspace.catalog import open_catalog
 
 OWL, HARE, FOX = 1, 2, 3  # known, new, new
-
-
-@pytest.fixture(scope="session")
-def browser():
-    path = chromium_path()
-    if path is None:
-        pytest.skip("no chromium; install Debian's package `chromium`, or set IGCD_CHROMIUM to the program")
-    with sync_playwright() as driver:
-        opened = driver.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield opened
-        opened.close()
 
 
 @pytest.fixture

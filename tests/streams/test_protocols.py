@@ -263,3 +263,30 @@ def test_groups_of_one_image_change_nothing(seed: int):
 def test_a_group_of_two_categories_is_refused():
     with pytest.raises(IgcdError, match="must be of one category, group 4 has two"):
         hold_out(np.array([0, 1, 1]), 0.5, generator(0), np.array([4, 2, 4]))
+
+
+def test_redrawn_images_come_again_but_labeled_ones_do_not():
+    """The layout of later work in small: 20 of 30 images labeled or new, 5 of each category that comes back."""
+    spec = {"images_labeled": 20, "images_new": 20, "images_old": 5}
+    stages = build(protocol="cgcd", redraw=True, **spec)
+    assert [len(stage.unlabeled_idx) for stage in stages] == [0, *(5 * (10 + 2 * t) + 20 * 2 for t in range(5))]
+    assert len(stages[0].labeled_idx) == 200
+    labeled = set(stages[0].labeled_idx.tolist())
+    seen: set[int] = set()
+    n_again = 0
+    for stage in stages[1:]:
+        now = stage.unlabeled_idx.tolist()
+        assert len(set(now)) == len(now) and not set(now) & labeled and not IS_TEST[stage.unlabeled_idx].any()
+        n_again += len(set(now) & seen)
+        seen |= set(now)
+    assert n_again > 0
+    again = build(protocol="cgcd", redraw=True, **spec)
+    assert all(a.unlabeled_idx.tolist() == b.unlabeled_idx.tolist() for a, b in zip(stages, again, strict=True))
+
+
+def test_redrawing_does_with_small_categories():
+    stages = build(protocol="mi", redraw=True, images_labeled=30, images_old=40)
+    assert len(stages[0].labeled_idx) == 14 * 30
+    assert len(stages[1].unlabeled_idx) == 30 * 16  # there are no more of any category
+    unset = build(protocol="mi", redraw=True, images_old=5)
+    assert len(unset[0].labeled_idx) == 14 * 25 and len(unset[1].unlabeled_idx) == 14 * 5 + 2 * 30

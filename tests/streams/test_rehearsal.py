@@ -1,3 +1,4 @@
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -49,6 +50,20 @@ def test_known_categories_are_labeled_and_come_back_novel_ones_are_new_and_what_
     assert len(groups) == 8 and {c for c, group in groups.items() if group == "New"} == novel
 
 
+@pytest.mark.parametrize(("n_labeled", "n_new", "n_old"), [(20, 30, 6), (10, 40, 2), (30, 10, 5)])
+def test_images_per_category_are_in_the_proportions_of_the_stream(split, n_labeled, n_new, n_old):
+    like = StreamSpec(protocol="mi", images_labeled=n_labeled, images_new=n_new, images_old=n_old)
+    first, second = rehearse(split, like).stages
+    labeled, unlabeled = Counter(first.labeled.categories), Counter(second.unlabeled.categories)
+    novel = {category: n for category, n in unlabeled.items() if category not in labeled}
+    old = {category: n for category, n in unlabeled.items() if category in labeled}
+    found = [set(counts.values()) for counts in (labeled, novel, old)]
+    assert all(len(each) == 1 for each in found)
+    scale = 14 / max(n_new, n_labeled + n_old)  # of 20 labeled images 6 are held out
+    for (n,), expected in zip(found, (n_labeled, n_new, n_old), strict=True):
+        assert abs(n - scale * expected) <= 1  # whole images
+
+
 def test_it_is_the_same_each_time_and_another_for_another_seed(split):
     assert rehearse(split) == rehearse(split)
     assert ids_of(rehearse(split)) != ids_of(rehearse(replace(split, seed=4)))
@@ -69,6 +84,6 @@ def test_a_recipe_asks_for_it():
     built = build_stream(config, seed=0)
     real = build_stream(config.model_copy(update={"rehearsal": False}), seed=0)
     assert built.stream.name == "digits-mi-rehearsal" and len(built.stream) == 2
-    assert built.split == rehearse(real.split)
+    assert built.split == rehearse(real.split, spec)
     for (stage, _), cut in zip(built.stream, built.split.stages, strict=True):
         assert len(stage.labeled) == len(cut.labeled.image_ids)

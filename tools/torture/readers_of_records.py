@@ -93,7 +93,7 @@ def run_folder(scratch: Path) -> dict[str, bytes]:
             "unlabeled_images": 5,
             "seconds": {"learn": 83.0, "predict": 1.5},
             "kept": {"replay_images": 6, "support_images": 10, "images": 12, "pseudo_labeled": 3, "bytes": 4321},
-            "found": scores["stage"],
+            "opened": scores["stage"],
         }
     results |= {
         "stream": "wood-igcd-l",

@@ -172,8 +172,8 @@ def demo(
 
 
 @app.command()
-def report(folder: Annotated[Path, typer.Argument(help="Folder of a run.", show_default=False)]) -> None:
-    """Write the page of a finished run: scores, curves, and a gallery of what was found."""
+def report(folder: Annotated[Path, typer.Argument(help="Folder of a run or a workspace.", show_default=False)]) -> None:
+    """Write one page to explore a finished run or a workspace: pictures, a map, categories, errors, scores."""
     from igcd.cli.report import report as write_page
 
     write_page(folder)

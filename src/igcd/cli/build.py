@@ -91,7 +91,7 @@ def parse_options(options: Sequence[str]) -> dict[str, str]:
 
 
 def load_with_options(source: str, data: Path | None, options: Mapping[str, str]) -> Dataset:
-    """The data set of a source; a value that its reader chokes on, like a delimiter of two letters, is told as such."""
+    """The data set of a source; a value that its reader cannot use, like a delimiter of two letters, is an error."""
     try:
         return load_source(source, data, **options)
     except (TypeError, ValueError) as error:

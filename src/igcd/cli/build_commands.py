@@ -22,7 +22,7 @@ Reading = Annotated[
 Stages = Annotated[
     str | None, typer.Option(help='Like "2008-2016: North America, Europe; 2017: Oceania"; the paper\'s when unset.')
 ]
-MinImages = Annotated[int, typer.Option(help="A category needs as many training images to be in a stage.")]
+MinImages = Annotated[int, typer.Option(help="Training images that a category needs to be in a stage.")]
 ImagesPerStage = Annotated[
     int | None, typer.Option(help="Training images of a stage, drawn at random; all when unset.")
 ]
@@ -31,7 +31,7 @@ Returning = Annotated[
     str, typer.Option(help="old or new: where categories count that were labeled once and come back unlabeled.")
 ]
 Images = Annotated[Path | None, typer.Option(help="Folder with the images; not needed to build.")]
-Seed = Annotated[int, typer.Option(help="Draws images where there is something to draw.", min=0, max=MAX_SEED)]
+Seed = Annotated[int, typer.Option(help="Random seed for drawing images.", min=0, max=MAX_SEED)]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")]
 
 
@@ -65,7 +65,7 @@ def fieldguide(
         bool, typer.Option("--pictures", help="Also write the pictures and annotations, in the layout of iNat2021.")
     ] = False,
     seed: Annotated[
-        int, typer.Option(help="Draws the guide, and images where --images-per-stage is set.", min=0, max=MAX_SEED)
+        int, typer.Option(help="Random seed of the guide, and of --images-per-stage.", min=0, max=MAX_SEED)
     ] = 0,
     as_json: Json = False,
 ) -> None:
@@ -187,7 +187,7 @@ def _by_category(source: str) -> Callable[..., None]:
         stages: Annotated[
             str | None,
             typer.Option(
-                help="How many categories each stage meets first, like 4,2,2,2. "
+                help="Number of categories that are new at each stage, like 4,2,2,2. "
                 f"Unset: {usual}; cgcd: 50% and five times 10%; static: half labeled, half novel."
             ),
         ] = None,
@@ -211,7 +211,8 @@ def _by_category(source: str) -> Callable[..., None]:
             str, typer.Option(help="old or new: where categories count that were labeled once and come back unlabeled.")
         ] = "old",
         seed: Annotated[
-            int, typer.Option(help="Draws the category order and deals the images.", min=0, max=MAX_SEED)
+            int,
+            typer.Option(help="Random seed of the order of categories and images.", min=0, max=MAX_SEED),
         ] = 0,
         max_broken: Annotated[float, typer.Option(help="Share of unreadable images that stops the build.")] = 0.05,
         check: Annotated[bool, typer.Option(help="Decode every file once, to set the broken ones aside.")] = True,

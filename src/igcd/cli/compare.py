@@ -12,7 +12,7 @@ RecipeName = Annotated[str, typer.Argument(help="A name of `igcd ls recipes`, or
 Overrides = Annotated[
     list[str] | None, typer.Argument(help="key=value for every run, like training.first_stage.epochs=3.")
 ]
-Seeds = Annotated[str, typer.Option(help="Each row is run with every one of these: 0,1,2 or 0-2.")]
+Seeds = Annotated[str, typer.Option(help="Random seeds, each row is run with all: 0,1,2 or 0-2.")]
 Out = Annotated[Path, typer.Option(help="Folder of the comparison.", show_default=False)]
 Jobs = Annotated[int, typer.Option(help="Runs at a time; the cores are shared among them.")]
 Record = Annotated[
@@ -33,6 +33,15 @@ def compare(
     methods: Annotated[
         str, typer.Option(help="Names of `igcd ls methods`, like simgcd,gm,snn_density, or all.", show_default=False)
     ] = "all",
+    number: Annotated[
+        str | None,
+        typer.Option(
+            help="Novel categories of a stage: given to all methods, estimated by each in its own way, or both, each "
+            "in a folder and a --record file of its own. Unset: as the recipe says.",
+            metavar="given|estimated|both",
+            show_default=False,
+        ),
+    ] = None,
     seeds: Seeds = "0,1,2",
     out: Out = Path("runs/comparison"),
     jobs: Jobs = 1,
@@ -46,12 +55,28 @@ def compare(
     """
     from igcd.comparison.plan import method_variants
     from igcd.config import read_recipe
+    from igcd.errors import IgcdError
     from igcd.method_registry import METHODS
 
+    if number not in (None, "given", "estimated", "both"):
+        raise IgcdError(f"--number must be given, estimated or both, got {number!r}; choose one of them")
+    if number == "both" and as_json:
+        raise IgcdError("--json prints one table, --number both makes two; take given or estimated")
     names = list(METHODS) if methods == "all" else [name.strip() for name in methods.split(",") if name.strip()]
     variants = method_variants(names, read_recipe(recipe, overrides or []).paper)
     arguments = ["compare", "--methods", ",".join(names), "--seeds", seeds]
-    _compare(recipe, overrides or [], variants, seeds, out, jobs, record, as_json, "Method", arguments)
+    failures = []
+    for one in ("given", "estimated") if number == "both" else (number,):
+        changes = [*(overrides or []), *([] if one is None else [f"n_novel={one}"])]
+        folder, file = out, record
+        if number == "both":
+            folder, file = out / str(one), record and record.with_stem(f"{record.stem}-{one}")
+        try:
+            _compare(recipe, changes, variants, seeds, folder, jobs, file, as_json, "Method", arguments)
+        except IgcdError as error:  # the other table is made all the same
+            failures.append(error)
+    if failures:
+        raise failures[0]
 
 
 def ablate(
@@ -134,7 +159,7 @@ def _compare(
                 typer.echo(f"{n_recorded} runs in {record}", err=True)
     if failures:
         raise IgcdError(
-            f"{len(failures)} of {len(cells)} runs failed, their sentences are above; the others are in the table. "
+            f"{len(failures)} of {len(cells)} runs failed, their errors are above; the others are in the table. "
             "Repeat the command to try them again"
         )
 

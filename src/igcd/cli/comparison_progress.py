@@ -17,8 +17,8 @@ from igcd.comparison.plan import Cell
 from igcd.comparison.processes import Outcome, Watch
 from igcd.report.comparison_table import ComparisonTable
 from igcd.report.comparison_text import cost, spread_text
-from igcd.report.page import duration
 from igcd.report.run_records import Results, read_record
+from igcd.report.templating import duration
 
 EVENTS_TAIL = 8192
 REFRESH_SECONDS = 1.0

@@ -30,7 +30,7 @@ def count(
             help="One embedding per row, a .npy file of numbers, or a folder of `igcd embed`.",
             metavar="FEATURES.npy",
             show_default=False,
-            readable=False,  # not typer's to check: what cannot be read is told in a sentence like every other fault
+            readable=False,  # we check it: a file that cannot be read is an error like all others
         ),
     ],
     labels: Annotated[
@@ -51,9 +51,7 @@ def count(
         int | None, typer.Option(help="Upper limit for kmeans and silhouette.", show_default=False)
     ] = None,
     starts: Annotated[int, typer.Option(help="Starts of each k-means, of which the best is kept.")] = 1,
-    seed: Annotated[
-        int, typer.Option(help="Of what is drawn at random by kmeans and silhouette.", min=0, max=MAX_SEED)
-    ] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed of kmeans and silhouette.", min=0, max=MAX_SEED)] = 0,
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Count the categories in embeddings: those that have labels, and the novel ones among the rest."""
@@ -213,7 +211,7 @@ def _labels_from_csv(path: Path) -> list[str]:
 
 def _read_text(path: Path) -> str:
     if not path.is_file():
-        raise IgcdError(f"expected a file of labels, got {path}, which is none; check the path")
+        raise IgcdError(f"expected a file of labels, {path} is not a file; check the path")
     try:
         return path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
@@ -224,7 +222,7 @@ def _read_npy(path: Path, what: str) -> "npt.NDArray[np.generic]":
     from igcd.array_files import DamagedArrayError, read_npy
 
     if not path.is_file():
-        raise IgcdError(f"expected a .npy file of {what}, got {path}, which is no file; check the path")
+        raise IgcdError(f"expected a .npy file of {what}, {path} is not a file; check the path")
     try:
         return read_npy(path, mapped=path.stat().st_size >= MAPPED_FROM)
     except DamagedArrayError as error:

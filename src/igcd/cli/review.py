@@ -28,7 +28,7 @@ def review(
         int | None,
         typer.Option(help="0 is any free one; when unset 8765, or any if that is taken.", min=0, max=65535),
     ] = None,
-    read_only: Annotated[bool, typer.Option("--read-only", help="For showing around: nothing can be decided.")] = False,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Read only: nothing can be decided.")] = False,
     no_browser: Annotated[bool, typer.Option("--no-browser", help="Only print the link.")] = False,
     author: Annotated[
         str | None, typer.Option(help="Who decides; your login name when unset.", show_default=False)

@@ -30,6 +30,7 @@ from igcd.records import write_bytes, write_json
 from igcd.report.page import write_report
 from igcd.report.run_records import Results, read_raw_record
 from igcd.run_folder import check_folder, secret_of, write_secret
+from igcd.run_pictures import PictureRecorder, frozen_features
 from igcd.runner import Watch, follow, run
 from igcd.streams.split import write_split
 from igcd.training import EpochReport
@@ -103,6 +104,7 @@ def _run(
             config=config,
             quarantine=quarantine,
             budget=recipe.method.budget,
+            pictures=PictureRecorder(out, frozen_features(encoder), recipe.seed),
             watch=Watch(
                 on_epoch=lambda report: [watcher.on_epoch(report) for watcher in watchers],
                 on_stage_start=bars.on_stage_start,
@@ -153,9 +155,10 @@ class _Bars:
 
     def on_stage_end(self, record: dict[str, Any]) -> None:
         scores = "  ".join(f"{group} {value:.1f}" for group, value in record["scores"].items() if value is not None)
+        won = record["count"]["won"]
         self._progress.console.print(
-            f"stage {record['stage']}: {scores}  found {len(record['discoveries'])} new  "
-            f"{record['seconds']['learn']:.0f} s",
+            f"stage {record['stage']}: {scores}  opened {len(record['discoveries'])} new, "
+            f"{won['found']} won of {won['true']}  {record['seconds']['learn']:.0f} s",
             markup=False,
             highlight=False,
         )

@@ -19,7 +19,7 @@ def score(
             "-p",
             help="CSV with the columns stage, split, image_id, category, cluster, group.",
             metavar="FILE",
-            readable=False,  # not typer's to check: what cannot be read is told in a sentence like every other fault
+            readable=False,  # we check it: a file that cannot be read is an error like all others
         ),
     ],
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
@@ -53,6 +53,9 @@ def score(
     console.print("\nEvery variant, split/matching/average/Old, at its final stage")
     console.print(variant_table(card))
     console.print("M_f S-0: on the group S-0 alone; M_f final: VB-CGCD's; M_d Happy: mean of New over the stages")
+    if card.later_work:
+        console.print("\nAs later work reports, each by its own definition (docs/scores.md)")
+        console.print(later_work_table(card))
 
 
 def stage_table(card: "Scorecard") -> "Table":
@@ -69,7 +72,7 @@ def stage_table(card: "Scorecard") -> "Table":
 
 def detail_table(card: "Scorecard") -> "Table":
     """What else there is to know of each stage."""
-    table = _table("stage", "images", "identity", "NMI", "ARI", "clusters / categories", "error", "new", "error")
+    table = _table("stage", "images", "identity", "NMI", "ARI", "clusters / categories", "error", "new", "error", "won")
     for stage, detail in zip(card.variants[card.default].stages, card.details, strict=True):
         counts = (
             cell
@@ -77,7 +80,8 @@ def detail_table(card: "Scorecard") -> "Table":
             for cell in (f"{count.found} / {count.true}", _percent(count.relative_error))
         )
         percents = (_percent(value) for value in (detail.identity, detail.nmi, detail.ari))
-        table.add_row(str(stage.stage), str(detail.n_images), *percents, *counts)
+        won = f"{detail.count_won.found} / {detail.count_won.true}"
+        table.add_row(str(stage.stage), str(detail.n_images), *percents, *counts, won)
     return table
 
 
@@ -92,6 +96,15 @@ def variant_table(card: "Scorecard") -> "Table":
             *(_percent(variant.forgetting[whose]) for whose in ("paper", "S-0 group", "VB-CGCD")),
             *(_percent(variant.discovery[whose]) for whose in ("paper", "Happy")),
         )
+    return table
+
+
+def later_work_table(card: "Scorecard") -> "Table":
+    """One row per paper that reports streams in its own way."""
+    names = ("All", "Old", "New", "M_f", "M_d")
+    table = _table("as", *names)
+    for whose, scores in card.later_work.items():
+        table.add_row(whose, *(_percent(scores.get(name)) for name in names))
     return table
 
 

@@ -56,7 +56,7 @@ def init(
     backbone: Annotated[str | None, typer.Option(help="A name of `igcd ls backbones`.", show_default=False)] = None,
     weights: Annotated[str | None, typer.Option(help="pip, hub, random, or a checkpoint.", show_default=False)] = None,
     size: Annotated[
-        int | None, typer.Option(help="Side in pixels at which photos are looked at; 224 when unset.", min=8)
+        int | None, typer.Option(help="Size in pixels at which the encoder sees photos; 224 when unset.", min=8)
     ] = None,
     fast: Annotated[bool, typer.Option("--fast", help="Look at photos at 112 px: faster, and finds less.")] = False,
 ) -> None:
@@ -108,7 +108,7 @@ def add(
 def discover(
     folder: Workspace,
     adapt: Annotated[
-        bool, typer.Option("--adapt", help="First let the encoder's tail learn from your labels (minutes).")
+        bool, typer.Option("--adapt", help="First train the last part of the encoder on your labels (minutes).")
     ] = False,
     epochs: Annotated[
         int | None, typer.Option(help="Epochs of --adapt; 15, and 10 when it was adapted before.", min=1)
@@ -141,13 +141,15 @@ def discover(
                 )
         else:
             encoder = encoder_of(catalog)
-        seeing = AdaptedEncoder(encoder, open_tail(encoder, adapted)) if adapted else current_encoder(catalog, encoder)
+        photo_encoder = (
+            AdaptedEncoder(encoder, open_tail(encoder, adapted)) if adapted else current_encoder(catalog, encoder)
+        )
         if features is not None:
             from igcd.embedding.into_workspace import take_features
 
-            take_features(catalog, seeing, features)
+            take_features(catalog, photo_encoder, features)
         with progress_bar("looking at photos") as embedding, _doing() as working:
-            report = look(catalog, seeing, adapted=adapted, embedding=embedding, working=working)
+            report = look(catalog, photo_encoder, adapted=adapted, embedding=embedding, working=working)
     if as_json:
         print(json.dumps({"sentence": report.sentence(), **asdict(report)}, indent=2, ensure_ascii=False))
         return
@@ -177,7 +179,7 @@ def status(
     broken: Annotated[bool, typer.Option("--broken", help="List the photos that were set aside, and why.")] = False,
     as_json: Json = False,
 ) -> None:
-    """Say what a workspace holds."""
+    """Show what a workspace holds."""
     from rich.table import Table
 
     from igcd.cli.console import console, plain
@@ -229,7 +231,7 @@ def export(
     kind: Annotated[str, typer.Option("--format", help="csv, coco, labelstudio or folders.")] = "csv",
     link: Annotated[bool, typer.Option("--link", help="folders: hard links instead of copies.")] = False,
 ) -> None:
-    """Write what is known of every photo for other programs."""
+    """Write the category of every photo for other programs."""
     from igcd.workspace.catalog import open_catalog
     from igcd.workspace.export import export as write
 
@@ -336,7 +338,7 @@ def _doing() -> Iterator[Callable[[str], None]]:
 def _ask_for_label(conflict: "LabelConflict") -> str | None:
     """Asks on the terminal which of its labels a photo gets."""
     if not _has_terminal():
-        raise IgcdError("--on-conflict ask asks on a terminal, and there is none; choose skip or first")
+        raise IgcdError("--on-conflict ask needs a terminal to ask on; choose skip or first")
     labels = dict.fromkeys(label for _, label in conflict.labels)
     choices: dict[str, str | None] = {str(number): label for number, label in enumerate(labels, start=1)} | {"0": None}
     _say(f"one photo has several labels: {conflict.sentence()}")

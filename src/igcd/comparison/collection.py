@@ -6,9 +6,11 @@ from urllib.parse import quote
 
 from igcd.comparison.folder import is_complete
 from igcd.comparison.plan import Cell, Comparison, Variant
+from igcd.errors import IgcdError
 from igcd.records import read_json
 from igcd.report.comparison import ComparisonPage, RunLink
-from igcd.report.comparison_table import RowRecords, comparison_table, parse_results
+from igcd.report.comparison_pictures import ComparedPictures, compare_pictures
+from igcd.report.comparison_table import RowRecords, comparison_table, curves, parse_results
 from igcd.report.run_records import Results
 
 
@@ -28,7 +30,15 @@ def comparison_page(
         (cell.variant.name, cell.seed): _link(cell, results.get((cell.variant.name, cell.seed)), failures, out)
         for cell in comparison.cells
     }
+    pictures, fault = None, None
+    try:
+        pictures = _pictures(comparison, results)
+    except IgcdError as error:  # a table is not lost for a damaged picture
+        fault = str(error)
     return ComparisonPage(
+        curves=curves(rows),
+        pictures=pictures,
+        pictures_fault=fault,
         title=Path(comparison.recipe).stem,
         command=command,
         table=comparison_table(rows),
@@ -36,6 +46,18 @@ def comparison_page(
         runs=runs,
         what=what,
     )
+
+
+def _pictures(comparison: Comparison, results: Mapping[tuple[str, int], Results]) -> ComparedPictures | None:
+    """Of the first seed that most rows are complete with."""
+    n_rows = {seed: sum(other == seed for _, other in results) for seed in comparison.seeds}
+    seed = max(comparison.seeds, key=lambda one: n_rows[one])
+    folders = {
+        cell.variant.name: cell.folder
+        for cell in comparison.cells
+        if cell.seed == seed and (cell.variant.name, seed) in results
+    }
+    return compare_pictures(folders, seed=seed)
 
 
 def _row(variant: Variant, comparison: Comparison, results: Mapping[tuple[str, int], Results]) -> RowRecords:

@@ -176,7 +176,7 @@ def variants_names() -> list[str]:
 
 
 def read_variants(name_or_path: str, stream: str) -> list[Variant]:
-    """The variants of a file, or of one of the package; `stream` tells the columns of the paper's table."""
+    """The variants of a file, or of one of the package; `stream` gives the columns of the paper's table."""
     try:
         values = parse_yaml(_variants_text(name_or_path))
     except ValueError as error:
@@ -212,7 +212,7 @@ def _variants_text(name_or_path: str) -> str:
 
 
 def stream_name(recipe: Recipe) -> str:
-    """The name the stream of a recipe will have, where its spec tells: cifar100-mi."""
+    """The name the stream of a recipe will have, where its spec shows it: cifar100-mi."""
     spec = recipe.stream.by_category or recipe.stream.by_place_and_year
     return recipe.stream.source if spec is None else f"{recipe.stream.source}-{spec.protocol}"
 

@@ -18,7 +18,7 @@ POLL_SECONDS = 0.2
 JOBS_PER_CORE = 4
 """More cells than that at a time only wait for each other, and may take all of the memory."""
 GRACE_SECONDS = 10
-"""How long a cell may take to end when it is told to."""
+"""How long a cell may take to stop after it was asked to."""
 
 
 @dataclass(frozen=True)

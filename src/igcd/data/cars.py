@@ -36,9 +36,11 @@ def load(root: Path) -> Dataset:
                 )
             number, image = annotation["class"], annotation["fname"]
             if not isinstance(number, int | float) or number not in range(1, len(names) + 1):
-                raise IgcdError(f"{found[file_name]}: classes must be 1 to {len(names)}, got {number}; get it anew")
+                raise IgcdError(
+                    f"{found[file_name]}: classes must be 1 to {len(names)}, got {number}; download it again"
+                )
             if not isinstance(image, str) or not image:
-                raise IgcdError(f"{found[file_name]}: file names must be text, got {image!r}; get it anew")
+                raise IgcdError(f"{found[file_name]}: file names must be text, got {image!r}; download it again")
             rows.append((f"{folder}/{image}", int(number) - 1, folder == "cars_test"))
     return listed("cars", root, rows, names)
 
@@ -51,5 +53,5 @@ def _read(path: Path | None, variable: str) -> list[Any]:
     try:
         value = read_variable(Path(str(path)), variable)
     except NotMatlabError as error:
-        raise IgcdError(f"{path} must be a MATLAB file with `{variable}` ({error}); get it anew") from None
+        raise IgcdError(f"{path} must be a MATLAB file with `{variable}` ({error}); download it again") from None
     return value if isinstance(value, list) else [value]

@@ -60,7 +60,7 @@ class _Name:
 
     def __call__(self, *arguments: object) -> object:
         if self._stand_in is _Array:
-            return _Array()  # the arguments are a type, an empty shape and a code; the state that follows tells all
+            return _Array()  # the arguments are a type, an empty shape and a code; the state that follows has the rest
         if self._stand_in is _Dtype:
             return _Dtype(*arguments)
         raise pickle.UnpicklingError("a type was called where only a name is expected")

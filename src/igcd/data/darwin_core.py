@@ -34,7 +34,7 @@ class _Layout:
     delimiter: str = "\t"
     quote: str = ""
     n_header_lines: int = 1
-    terms: Mapping[str, int] | None = None  # term -> column; None: the first line tells
+    terms: Mapping[str, int] | None = None  # term -> column; None: in the first line
     defaults: Mapping[str, str] | None = None
 
 
@@ -139,8 +139,8 @@ def _described_layout(archive: zipfile.ZipFile, path: Path) -> _Layout:
         )
     if len(delimiter) != 1 or len(quote) > 1 or delimiter in ("\n", "\r", quote) or quote in ("\n", "\r"):
         raise IgcdError(
-            f"{path}: fields must be parted by one character and enclosed by another, meta.xml says {delimiter!r} and "
-            f"{quote!r}; convert the table"
+            f"{path}: fields must be separated by one character and enclosed by another, meta.xml says {delimiter!r} "
+            f"and {quote!r}; convert the table"
         )
     encoding = core.get("encoding", "utf-8")
     encoding = "utf-8-sig" if encoding.lower().replace("-", "") == "utf8" else encoding

@@ -78,7 +78,7 @@ class _Archive:
         if array.ndim != 1 or array.dtype.kind not in "iu" or len(array) != (len(array) if n is None else n):
             raise self._damaged(key, f"a row of {'' if n is None else f'{n:,} '}whole numbers")
         if array.size and not 0 <= int(array.min()) <= int(array.max()) < below:
-            raise IgcdError(f"{self.path}: {key} must lie between 0 and {below - 1}; the file is damaged, get it anew")
+            raise IgcdError(f"{self.path}: {key} must lie between 0 and {below - 1}; it is damaged, download it again")
         return array.astype(np.int64)
 
     def texts(self, key: str, n: int | None = None) -> list[str]:
@@ -95,7 +95,7 @@ class _Archive:
     def _damaged(self, key: str, expected: str) -> IgcdError:
         array = self.arrays[key]
         return IgcdError(
-            f"{self.path}: {key} must be {expected}, got {array.dtype} of shape {array.shape}; get it anew"
+            f"{self.path}: {key} must be {expected}, got {array.dtype} of shape {array.shape}; download it again"
         )
 
 
@@ -103,4 +103,4 @@ def _arrays(path: Path) -> dict[str, Array]:
     try:
         return read_npz(path)
     except (OSError, DamagedArrayError) as error:
-        raise IgcdError(f"{path} must be an .npz archive of plain arrays ({error}); get it anew") from None
+        raise IgcdError(f"{path} must be an .npz archive of plain arrays ({error}); download it again") from None

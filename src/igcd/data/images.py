@@ -74,7 +74,7 @@ class ImageSet(ABC):
         """A digest of what the image at a position shows, not of what it is called: what caches go by."""
 
     def stamp(self, idx: int) -> str:
-        """What tells an altered image, where that is cheaper without reading it; a name may be guessed from it."""
+        """Changes when the image does, cheaper than reading it where possible; may reveal its name."""
         return self.key(idx)
 
     def pixels_at_least(self, idx: int, size: int) -> Pixels:  # noqa: ARG002
@@ -283,7 +283,7 @@ class FileImages(ImageSet):
         return self._keys[idx][1]
 
     def stamp(self, idx: int) -> str:
-        """Path, size and time of change: what tells an altered file without reading it."""
+        """Path, size and time of change: what shows that a file was altered without reading it."""
         path = self._real_path(idx)
         try:
             status = path.stat()

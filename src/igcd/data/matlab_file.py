@@ -46,7 +46,7 @@ class _Element:
     content: bytes
 
 
-def read_variable(path: Path, variable: str) -> Any:  # noqa: ANN401 (MATLAB tells no types)
+def read_variable(path: Path, variable: str) -> Any:  # noqa: ANN401 (MATLAB files have no types)
     """A variable of a file: text, a number, a list of such, or for a struct array a list of dicts.
 
     Raises `NotMatlabError` where the file is damaged or has no such variable.
@@ -125,10 +125,10 @@ class _Reader:
             raise NotMatlabError("it has a struct without fields")
         return [{field: self._inside(parts, depth) for field in fields} for _ in range(n)]
 
-    def _inside(self, parts: Iterator[_Element], depth: int) -> Any:  # noqa: ANN401 (MATLAB tells no types)
+    def _inside(self, parts: Iterator[_Element], depth: int) -> Any:  # noqa: ANN401 (MATLAB files have no types)
         element = self._next(parts)
         if element.kind != _MATRIX:
-            raise NotMatlabError("it has a cell that is no array")
+            raise NotMatlabError("it has a cell that is not an array")
         return self.matrix(element.content, depth + 1)[1]
 
     def _next(self, parts: Iterator[_Element]) -> _Element:
@@ -152,7 +152,7 @@ class _Reader:
         try:
             return element.content.decode(encoding)
         except UnicodeDecodeError:
-            raise NotMatlabError("it has text that is none") from None
+            raise NotMatlabError("it has text that cannot be decoded") from None
 
 
 def _unpacked(content: bytes) -> bytes:

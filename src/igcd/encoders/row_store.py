@@ -390,12 +390,12 @@ def _held_lock(path: Path, flags: int) -> Iterator[None]:
 
 def _remove_shard(shard: Path) -> None:
     """Out of sight in one step, then deleted."""
-    grave = shard.with_name(_UNFINISHED + uuid.uuid4().hex)
+    discarded = shard.with_name(_UNFINISHED + uuid.uuid4().hex)
     try:
-        shard.rename(grave)
+        shard.rename(discarded)
     except FileNotFoundError:  # another process was faster
         return
-    shutil.rmtree(grave, ignore_errors=True)
+    shutil.rmtree(discarded, ignore_errors=True)
 
 
 def _make_folder(folder: Path) -> None:

@@ -1,8 +1,8 @@
 """How sharply distances to category means decide, so that probabilities are honest.
 
-Rows vary around their mean towards the nearest other mean; that alone gives a first answer. Rehearsals correct it: half
-of the labeled categories are hidden whole, and of the others every second row; discovery runs as if they were
-unlabeled. What comes out right then says how sure one may be.
+Labels say it by rehearsal: half of the labeled categories are hidden whole, and of the others every second row;
+discovery runs as if they were unlabeled. What comes out right then says how sure one may be. Without enough labels, how
+far rows vary around their mean towards the nearest other mean gives an answer.
 """
 
 import numpy as np
@@ -19,6 +19,8 @@ DEFAULT_SHARPNESS = 18.0
 """Where there is no second mean to look towards: the median over the panel (benchmarks/panel.py)."""
 INDEPENDENT = 0.25
 """Share of a Gaussian's sharpness that is left where directions depend on each other: its mean over the panel."""
+N_REHEARSALS = 2
+"""In each, one category in so many is hidden whole, and one row in so many of the others."""
 MAX_ROWS = 4096
 """Of more rows a sample is rehearsed with."""
 MIN_CATEGORIES = 4
@@ -46,23 +48,21 @@ def rehearsed_sharpness(
 ) -> float:
     """The sharpness at which confidence equals the share that is right in rehearsals. (n, d), (m, d), (m,).
 
-    It is the geometric mean of what two rehearsals and the spread of the rows ask for, because two rehearsals are few;
-    with too few labels to rehearse it is the latter alone. `found` is what was discovered with all labels.
+    With too few labels to rehearse, the spread of the rows says it. `found` is what was discovered with all labels.
     """
-    default = spread_sharpness(found, unlabeled)
     ids, owners = distinct(categories)
     several = torch.bincount(owners, minlength=len(ids))[owners] > 1 if len(ids) else owners.bool()
     if len(distinct(owners[several])[0]) < MIN_CATEGORIES:
-        return default
+        return spread_sharpness(found, unlabeled)
     generator = torch.Generator().manual_seed(seed)
     if len(unlabeled) > MAX_ROWS:
         unlabeled = unlabeled[torch.randperm(len(unlabeled), generator=generator)[:MAX_ROWS]]
-    turn = torch.randperm(len(ids), generator=generator)[owners] % 2  # in which rehearsal a category is hidden whole
-    every_second = rank_within_group(owners) % 2
+    turn = torch.randperm(len(ids), generator=generator)[owners] % N_REHEARSALS  # in which a category is hidden whole
+    row_turn = rank_within_group(owners) % N_REHEARSALS
     parts: list[tuple[Tensor, Tensor]] = []
     n_right, n_rows = 0.0, 0
-    for fold in (0, 1):
-        is_hidden = several & ((turn == fold) | (every_second == fold))
+    for rehearsal in range(N_REHEARSALS):
+        is_hidden = several & ((turn == rehearsal) | (row_turn == rehearsal))
         if not is_hidden.any() or is_hidden.all():
             continue
         again = discover(torch.cat([labeled[is_hidden], unlabeled]), labeled[~is_hidden], owners[~is_hidden], seed=seed)
@@ -70,16 +70,15 @@ def rehearsed_sharpness(
         right = _share_right(again, again.category[: len(rows)].numpy(), owners[is_hidden].numpy())
         parts.append((rows, again.means))
         n_right, n_rows = n_right + float(right.sum()), n_rows + len(rows)
-    if not n_rows:
-        return default
-    return float(np.sqrt(default * _sharpness_for(n_right / n_rows, parts)))
+    return _sharpness_for(n_right / n_rows, parts) if n_rows else spread_sharpness(found, unlabeled)
 
 
 def _share_right(found: Discovered, predicted: IntArray, categories: IntArray) -> FloatArray:
-    """How right each row is: the mean of a generous and of a strict view. (n,), (n,) -> (n,), from 0 to 1.
+    """How right each row is, between a generous and a strict view. (n,), (n,) -> (n,), from 0 to 1.
 
     Generous: its group is matched to its category, one to one, by these very rows. Strict: it is in the group that most
-    other rows of its category are in.
+    other rows of its category are in. Of m rows each has a share of 1 / m in the matching, so the generous view is
+    worth 1 − 1 / m.
     """
     groups = np.where(predicted < found.n_known, found.known_ids.numpy()[np.minimum(predicted, found.n_known - 1)], -1)
     is_known = groups >= 0
@@ -96,7 +95,8 @@ def _share_right(found: Discovered, predicted: IntArray, categories: IntArray) -
             strict[row] = top[groups[row]] / top.sum() if len(own) > 1 and others.max() > 0 else 0.0
     hidden_whole = ~np.isin(categories, found.known_ids.numpy())
     strict = np.where(hidden_whole, strict * ~is_known, groups == categories)
-    return np.asarray((generous + strict) / 2)
+    own_share = 1 / np.bincount(categories)[categories]
+    return np.asarray((1 - own_share) * generous + own_share * strict)
 
 
 def _sharpness_for(share_right: float, parts: list[tuple[Tensor, Tensor]]) -> float:

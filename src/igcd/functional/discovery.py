@@ -25,20 +25,20 @@ from igcd.functional.density import density
 from igcd.functional.gaussian import ScatterStatistics, scatter_statistics
 from igcd.functional.grouping import distinct
 from igcd.functional.growing_scatter import no_statistics
-from igcd.functional.neighbors import Neighbors, neighbor_graph
-from igcd.functional.node_joining import join_nearest
+from igcd.functional.neighbors import neighbor_graph
+from igcd.functional.pulling import (
+    MAX_NODES,
+    N_NEIGHBORS,
+    few_nodes,
+    group_means,
+    node_of_rows,
+    pull_together,
+    tree_over,
+)
 from igcd.functional.tree_cut import CLEAR, Cut, choose_cut, clear_gap
 from igcd.functional.whitening import Whitening, fit_whitening
 from igcd.types import FloatArray, IntArray
 
-N_NEIGHBORS = 8
-"""Neighbors whose mean a row moves to, and along which it climbs to the peak of its group; 5 to 12 do as well."""
-N_PULLS = 2
-"""Times that rows are pulled together."""
-MAX_NODES = 4096
-"""So many rows are nodes of the tree themselves; of more, those that climb to one density peak are a node together."""
-MOST_NODES = 8192
-"""Of more peaks than this the nearest join before the tree grows: its table of distances would not fit into memory."""
 MIN_PART = 3
 """Rows that a part of a known category has at least."""
 N_ROUNDS = 5
@@ -104,12 +104,12 @@ def discover(
     if smallest is None:
         smallest = smallest_size(statistics.counts)
     if len(unlabeled) == 0:
-        means = _means(whitening(labeled), owners, len(known_ids))
+        means = group_means(whitening(labeled), owners, len(known_ids))
         return Discovered(whitening, means, known_ids, owners[:0], owners[:0], Cut(len(known_ids), 0.0, 0.0))
     rows = whitening(torch.cat([labeled.to(unlabeled.dtype), unlabeled]))
     del unlabeled  # of a million rows every copy counts
     scene = _set_scene(rows, owners)
-    cut = choose_cut(scene.blind, scene.node, scene.neighbors, owners.cpu().numpy(), seed=seed)
+    cut = choose_cut(scene.blind, scene.node, rows, scene.neighbors, owners.cpu().numpy(), seed=seed)
     if height is not None:
         cut = replace(cut, height=height)
     if n_novel is not None:
@@ -167,34 +167,6 @@ def smallest_size(counts: Tensor) -> int:
     return max(2, round(SMALLEST * float(counts.float().median()))) if len(counts) else 2
 
 
-def pull_together(rows: Tensor, neighbors: Neighbors) -> Tensor:
-    """Each row at the mean of its neighborhood, of length 1, a few times over; the neighbors stay the same. (n, d)."""
-    for _ in range(N_PULLS):
-        moved = torch.empty_like(rows)
-        for start in range(0, len(rows), _ROWS_AT_A_TIME):
-            part = slice(start, start + _ROWS_AT_A_TIME)
-            around = rows[neighbors.idx[part].ravel()].reshape(-1, neighbors.k, rows.shape[1])
-            around = around.to(neighbors.similarity.dtype).sum(dim=1)  # half precision is for storage
-            moved[part] = normalize(rows[part] + around, dim=1)
-        rows = moved
-    return rows
-
-
-def climb_to_peaks(densities: Tensor, neighbors: Neighbors) -> Tensor:
-    """The density peak that each row reaches by going to its densest neighbor again and again. (n,), (n, k) -> (n,).
-
-    Of equally dense rows the one with the lower index counts as denser, so every path ends.
-    """
-    own = torch.arange(len(densities))
-    candidates = torch.cat([own[:, None], neighbors.idx], dim=1)
-    order = torch.empty_like(own)
-    order[densities.argsort(descending=True, stable=True)] = own
-    upward = candidates.gather(1, order[candidates].argmin(dim=1, keepdim=True))[:, 0]
-    while not torch.equal(upward, upward[upward]):
-        upward = upward[upward]
-    return upward
-
-
 @dataclass(frozen=True)
 class _Scene:
     """The rows, first labeled and then unlabeled ones, as nodes of two trees."""
@@ -217,9 +189,8 @@ def _set_scene(rows: Tensor, owners: Tensor) -> _Scene:
     if len(rows) > 1:
         graph = neighbor_graph(rows, min(N_NEIGHBORS, len(rows) - 1))
         neighbors, pulled, densities, recall = graph.idx, pull_together(rows, graph), density(graph), graph.recall
-        if len(rows) > MAX_NODES:
-            node = _few_nodes(pulled, _climbed(densities, graph))
-    blind = _tree(pulled, node)
+        node = few_nodes(pulled, node_of_rows(graph))
+    blind = tree_over(pulled, node)
     parts, part_of = parts_of_categories(pulled[:n_labeled], owners)
     of_unlabeled = distinct(node[n_labeled:])[1] + len(part_of)
     nodes = torch.cat([parts, of_unlabeled])
@@ -227,7 +198,7 @@ def _set_scene(rows: Tensor, owners: Tensor) -> _Scene:
         blind,
         node.numpy(),
         neighbors.numpy(),
-        _tree(pulled, nodes, n_known=len(part_of)),
+        tree_over(pulled, nodes, n_known=len(part_of)),
         part_of.numpy(),
         of_unlabeled.numpy(),
         torch.bincount(nodes).numpy(),
@@ -263,30 +234,6 @@ def parts_of_categories(rows: Tensor, owners: Tensor) -> tuple[Tensor, Tensor]:
         parts[own] = groups + len(part_of)
         part_of += [category] * (int(groups.max()) + 1 if len(own) else 1)
     return parts, torch.tensor(part_of, dtype=torch.int64)
-
-
-def _climbed(densities: Tensor, graph: Neighbors) -> Tensor:
-    """The density peak each row climbs to, along as few neighbors as leave no more than `MAX_NODES` peaks. (n,)."""
-    for k in range(1, graph.k + 1):
-        node = distinct(climb_to_peaks(densities, graph.first(k)))[1]
-        if int(node.max()) < MAX_NODES:
-            break
-    return node
-
-
-def _few_nodes(pulled: Tensor, node: Tensor) -> Tensor:
-    """The same nodes, or where there are more than `MOST_NODES` fewer and larger ones. (n, d), (n,) -> (n,)."""
-    sizes = torch.bincount(node)
-    if len(sizes) <= MOST_NODES:
-        return node
-    return join_nearest(_means(pulled, node, len(sizes)), sizes, n_most=MOST_NODES)[node]
-
-
-def _tree(pulled: Tensor, nodes: Tensor, *, n_known: int = 0) -> CategoryTree:
-    n_nodes = int(nodes.max()) + 1
-    return grow_tree(
-        _means(pulled, nodes, n_nodes).numpy(), torch.bincount(nodes, minlength=n_nodes).numpy(), n_known=n_known
-    )
 
 
 def _smallest_with(scene: _Scene, n_novel: int, smallest: int) -> int:
@@ -341,7 +288,7 @@ def _refine(
     category = torch.cat([owners, place[start]])
     n_means = n_known + len(ids)
     has_one = category >= 0
-    means = _means(rows[has_one], category[has_one], n_means)
+    means = group_means(rows[has_one], category[has_one], n_means)
     for _ in range(N_ROUNDS):
         assigned = torch.cat([owners, nearest_mean(rows[n_labeled:], means)])
         n_rows = torch.bincount(assigned, minlength=n_means)
@@ -351,7 +298,7 @@ def _refine(
         if torch.equal(assigned, category):
             break
         category = assigned
-        means = torch.where((n_rows > 0)[:, None], _means(rows, category, n_means), means)
+        means = torch.where((n_rows > 0)[:, None], group_means(rows, category, n_means), means)
     order = _from_large_to_small(means, torch.bincount(category, minlength=n_means), n_known)
     renumbered = torch.full((n_means,), -1)
     renumbered[order] = torch.arange(len(order))
@@ -374,14 +321,6 @@ def nearest_mean(rows: Tensor, means: Tensor) -> Tensor:
     offsets = means.square().sum(dim=1) / 2
     parts = [(part.to(means.dtype) @ means.T - offsets).argmax(dim=1) for part in torch.split(rows, _ROWS_AT_A_TIME)]
     return torch.cat(parts) if parts else torch.empty(0, dtype=torch.int64)
-
-
-def _means(rows: Tensor, groups: Tensor, n_groups: int) -> Tensor:
-    """Mean of each group's rows; zero for a group without any. (n, d), (n,) -> (g, d)."""
-    sums = torch.zeros(n_groups, rows.shape[1], dtype=torch.promote_types(rows.dtype, torch.float32))
-    for part, own in zip(torch.split(rows, _ROWS_AT_A_TIME), torch.split(groups, _ROWS_AT_A_TIME), strict=True):
-        sums.index_add_(0, own, part.to(sums.dtype))
-    return sums / torch.bincount(groups, minlength=n_groups).clamp(min=1)[:, None]
 
 
 def _densest(densities: Tensor, category: Tensor, n_known: int, n_means: int) -> Tensor:

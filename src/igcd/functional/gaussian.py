@@ -101,7 +101,7 @@ def shrink(covariance: Tensor, shrinkage: float) -> Tensor:
 
 
 def oas_shrinkage(covariance: Tensor, n_images: int) -> float:
-    """The shrinkage best for Gaussian data as far as the covariance itself tells (Chen et al., 2010). (d, d) -> [0, 1].
+    """The shrinkage best for Gaussian data estimated from the covariance itself (Chen et al., 2010). (d, d) -> [0, 1].
 
     It needs no image, so it can follow statistics that grow.
     """

@@ -1,4 +1,4 @@
-"""How fine categories are, estimated from labeled rows: K, K^d and the margin that tells novel peaks from known ones.
+"""How fine categories are, estimated from labeled rows: K, K^d and the margin between novel and known peaks.
 
 Each labeled category is known to be one category, so labels can say at which K it comes out as one density peak, and
 how much denser than similar a peak is when its category is hidden. One policy where labels are too few for that: what
@@ -51,7 +51,7 @@ def estimate_k(features: Tensor, categories: Tensor, *, max_iou: float = 0.6) ->
 def estimate_margin(
     features: Tensor, categories: Tensor, *, n_neighbors: int, n_closest: int = 5, max_iou: float = 0.6
 ) -> float | None:
-    """The margin that tells labeled categories from hidden ones; None where too few rows have a peak. (n, d), (n,).
+    """The margin that separates labeled categories from hidden ones; None where too few rows have a peak. (n, d), (n,).
 
     Half of the rows play the unlabeled ones, so half of the `n_closest` that peaks are matched with are asked for.
     """

@@ -301,7 +301,7 @@ def _prepare(
     labeled_norms = centered_labeled.square().sum(dim=1)
     finite = torch.cat([labeled_norms, squared_norms]).isfinite()
     if not finite.all():
-        # With one value that is no number, the mean is none, and nothing is finite: look at the values themselves.
+        # With a NaN among the values the mean is undefined: look at the values themselves.
         everything = torch.cat([labeled, unlabeled])
         position = int((~everything.isfinite().all(dim=1)).to(torch.uint8).argmax())
         raise IgcdError(

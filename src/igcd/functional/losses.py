@@ -7,6 +7,9 @@ mistaken for logits. Every loss of an empty batch is 0 and still has a gradient,
 import torch
 from torch import Tensor
 
+WARMUP_SHARE = 0.15
+"""Of the epochs, in which the target's temperature falls: SimGCD's 30 of 200."""
+
 
 def self_supervised_contrastive(z_anchor: Tensor, z_target: Tensor, *, tau: float = 0.07) -> Tensor:
     """L_SelfCon of the appendix: two views of an image attract, all else repels. (n, d), (n, d) -> ().
@@ -84,14 +87,16 @@ def total_loss(representation: Tensor, classifier: Tensor) -> Tensor:
     return representation + classifier
 
 
-def target_temperature(epoch: float, *, start: float = 0.07, end: float = 0.04, n_warmup_epochs: float = 30) -> float:
-    """Temperature of the target view: falls from start to end along the warm-up, then stays.
+def target_temperature(
+    progress: float, *, start: float = 0.07, end: float = 0.04, warmup_share: float = WARMUP_SHARE
+) -> float:
+    """Temperature of the target view when a share of the training is done: falls along the warm-up, then stays.
 
-    >>> [round(target_temperature(epoch), 3) for epoch in (0, 15, 30, 90)]
+    >>> [round(target_temperature(progress), 3) for progress in (0, 0.075, 0.15, 0.9)]
     [0.07, 0.055, 0.04, 0.04]
     """
-    progress = 1.0 if n_warmup_epochs <= 0 else min(epoch / n_warmup_epochs, 1.0)
-    return start + (end - start) * progress
+    warmed_up = 1.0 if warmup_share <= 0 else min(progress / warmup_share, 1.0)
+    return start + (end - start) * warmed_up
 
 
 def _all_views(z_anchor: Tensor, z_target: Tensor, tau: float) -> tuple[Tensor, Tensor]:

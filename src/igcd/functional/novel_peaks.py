@@ -36,13 +36,16 @@ def find_novel_peaks(
     n_closest: int = 5,
     max_iou: float = 0.6,
     by: DiscoveryRule = "peaks",
+    n_novel: int | None = None,
 ) -> NovelPeaks:
     """Peaks of at least three unlabeled images that no known category explains, densest first. (n, d), (m, d), (m,).
 
-    The graph reaches as far as K, K^d or `n_support` asks for, and up to `n_members` images in it go with a peak.
+    The graph reaches as far as K, K^d or `n_support` asks for, and up to `n_members` images in it go with a peak. Where
+    the number `n_novel` is given, so many peaks open a category: those that exceed the known most, or the densest of
+    `all_peaks`.
     """
     if by == "core":
-        return find_novel_categories(unlabeled, known, categories, granularity, n_members=n_members)
+        return find_novel_categories(unlabeled, known, categories, granularity, n_members=n_members, n_novel=n_novel)
     everything = torch.cat([unlabeled, known]) if by == "all_peaks" else unlabeled
     graph = neighbor_graph(everything, min(max(granularity.K, granularity.K_d, n_support), len(everything) - 1))
     found = find_density_peaks(
@@ -53,25 +56,37 @@ def find_novel_peaks(
     )
     peaks = found.idx[found.idx < len(unlabeled)]
     nearest = match_known(unlabeled[peaks], known, categories, n_closest=n_closest)
-    if by == "peaks":
-        opens = is_novel(found.density[peaks], nearest.similarity, margin=granularity.margin)
-        peaks, category = peaks[opens], nearest.category[opens]
+    if n_novel is not None:
+        excess = found.density[peaks] - (nearest.similarity if by == "peaks" else 0.0)
+        opens = excess.argsort(descending=True, stable=True)[:n_novel].sort().values
+    elif by == "peaks":
+        opens = is_novel(found.density[peaks], nearest.similarity, margin=granularity.margin).nonzero()[:, 0]
     else:
-        category = nearest.category
+        opens = torch.arange(len(peaks))
+    peaks, category = peaks[opens], nearest.category[opens]
     members = peak_members(peaks, graph, n_members=n_members)
     is_unlabeled = members.idx < len(unlabeled)
     return NovelPeaks(Members(members.idx[is_unlabeled], members.peak[is_unlabeled]), category)
 
 
 def find_novel_categories(
-    unlabeled: Tensor, known: Tensor, categories: Tensor, granularity: Granularity, *, n_members: int
+    unlabeled: Tensor,
+    known: Tensor,
+    categories: Tensor,
+    granularity: Granularity,
+    *,
+    n_members: int,
+    n_novel: int | None = None,
 ) -> NovelPeaks:
     """New categories of the discovery core, the largest first, each with its typical image and those most like it.
 
-    (n, d), (m, d), (m,). Up to `n_members` images go with a category, all of them its own.
+    (n, d), (m, d), (m,). Up to `n_members` images go with a category, all of them its own. `n_novel` is their number,
+    if it is given.
     """
     known, unlabeled = (rows.cpu() for rows in project_together(known, unlabeled))
-    found = discover(unlabeled, known, categories, height=granularity.height, smallest=granularity.smallest)
+    found = discover(
+        unlabeled, known, categories, n_novel=n_novel, height=granularity.height, smallest=granularity.smallest
+    )
     white = found.whitening(unlabeled)
     idx, peak = [found.typical[:0]], [found.typical[:0]]
     for row, typical in enumerate(found.typical.tolist()):

@@ -117,10 +117,10 @@ def is_novel(peak_density: Tensor, known_similarity: Tensor, *, margin: float = 
 
 
 def choose_margin(excess_known: Tensor, excess_hidden: Tensor) -> float:
-    """The margin that best tells peaks of known categories from peaks whose category is hidden. (p,), (q,).
+    """The margin that best separates peaks of known categories from peaks whose category is hidden. (p,), (q,).
 
     Excess is density minus similarity to the best known category: small where the category is known, large where it is
-    hidden. The margin is the middle of the gap at which the shares of both told rightly have the largest sum.
+    hidden. The margin is the middle of the gap with the largest sum of both shares classified correctly.
     """
     if len(excess_known) == 0 or len(excess_hidden) == 0:
         raise IgcdError(
@@ -141,7 +141,7 @@ def calibrate_margin(
 
     Every second image of each category plays the unlabeled, the others the labeled, and the other way round. Peaks of
     the one are matched with the other, once as they are and once with their own category hidden, and `choose_margin`
-    tells the two apart. Half the images need half of K, and half of the `n_closest` that peaks will be matched with:
+    separates the two. Half the images need half of K, and half of the `n_closest` that peaks will be matched with:
     five of ten images are less similar than five of twenty, so with all five known categories look stranger than they
     are, and the margin comes out careful. That suits where unlabeled images outnumber the labeled ones by far and are
     denser for it. The right margin moves with K and with the images per category.

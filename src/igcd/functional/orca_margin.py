@@ -2,9 +2,10 @@
 
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy, normalize
+from torch.nn.functional import cross_entropy
 
 from igcd.functional.grouping import distinct, rank_within_group
+from igcd.functional.neighbors import neighbor_graph
 
 LOGIT_SCALE = 10.0
 """ORCA multiplies cosines with this to get logits."""
@@ -45,40 +46,14 @@ def margin_cross_entropy(logits: Tensor, categories: Tensor, *, margin: float, s
     return cross_entropy(logits + raised, categories)
 
 
-def pair_partners(features: Tensor, labels: Tensor, *, generator: torch.Generator) -> Tensor:
-    """With whom each image of a batch forms a pair. (n, d), (m,) -> (n,) positions in the batch.
+def another_of_its_category(labels: Tensor, *, generator: torch.Generator) -> Tensor:
+    """With whom each labeled image forms a pair: any other one of its category, or itself where it is the only one.
 
-    The first m images are labeled: each gets another one of its category, any with the same chance, or itself where it
-    is the only one. Each unlabeled image gets its nearest neighbor by cosine among all others, labeled or not.
+    (m,) -> (m,) positions; every other image of a category has the same chance.
+
+    >>> another_of_its_category(torch.tensor([7, 3, 7]), generator=torch.Generator().manual_seed(0))
+    tensor([2, 1, 0])
     """
-    n_labeled = len(labels)
-    partners = torch.arange(len(features), device=features.device)
-    partners[:n_labeled] = _another_of_its_category(labels, generator)
-    if len(features) > 1 and n_labeled < len(features):
-        unit = normalize(features.detach(), dim=1)
-        similarity = unit[n_labeled:] @ unit.T
-        similarity.diagonal(n_labeled).fill_(-torch.inf)
-        partners[n_labeled:] = similarity.argmax(dim=1)
-    return partners
-
-
-def pair_attraction(log_probs: Tensor, other_view_log_probs: Tensor, partners: Tensor) -> Tensor:
-    """ORCA's pair loss: BCE of partners with the truth "same". (n, c), (n, c), (n,) -> ().
-
-    The mean of −log Σ_c p_ic q_jc, with p the prediction of an image and q that of its partner's other view, in log
-    space.
-
-    >>> sure, half = torch.tensor([[1.0, 0.0]]).log(), torch.tensor([[0.5, 0.5]]).log()
-    >>> pair_attraction(sure, half, torch.tensor([0]))  # log 2
-    tensor(0.6931)
-    """
-    if len(log_probs) == 0:
-        return log_probs.sum()
-    return -(log_probs + other_view_log_probs[partners]).logsumexp(dim=1).mean()
-
-
-def _another_of_its_category(labels: Tensor, generator: torch.Generator) -> Tensor:
-    """For each image a random other one with its label, or itself. (m,) -> (m,)."""
     _, rows = distinct(labels)
     sizes = torch.bincount(rows)[rows]
     starts = (torch.bincount(rows).cumsum(0) - torch.bincount(rows))[rows]
@@ -86,3 +61,27 @@ def _another_of_its_category(labels: Tensor, generator: torch.Generator) -> Tens
     draws = torch.rand(len(labels), generator=generator, dtype=torch.float64).to(labels.device)
     steps = 1 + (draws * (sizes - 1)).long()  # from 1 to size - 1 places further round the category: never itself
     return by_category[starts + (rank + steps) % sizes]
+
+
+def nearest_other(features: Tensor) -> Tensor:
+    """With whom each unlabeled image forms a pair: its nearest neighbor by cosine, itself where it is alone.
+
+    (n, d) -> (n,) positions.
+    """
+    if len(features) < 2:
+        return torch.arange(len(features))
+    return neighbor_graph(features.detach(), 1).idx[:, 0]
+
+
+def pair_attraction(log_probs: Tensor, partner_log_probs: Tensor) -> Tensor:
+    """ORCA's pair loss: BCE of partners with the truth "same". (n, c), (n, c) -> ().
+
+    The mean of −log Σ_c p_ic q_ic, with p the prediction of an image and q that of its partner, in log space.
+
+    >>> sure, half = torch.tensor([[1.0, 0.0]]).log(), torch.tensor([[0.5, 0.5]]).log()
+    >>> pair_attraction(sure, half)  # log 2
+    tensor(0.6931)
+    """
+    if len(log_probs) == 0:
+        return log_probs.sum()
+    return -(log_probs + partner_log_probs).logsumexp(dim=1).mean()

@@ -2,17 +2,20 @@
 
 Labels first: at the right height rows of one category share a group and rows of two do not. Three plain scores look at
 that from different sides, and drawing the labeled categories anew (a bootstrap) shows how sure each of them is. The
-tree second: where categories end and what is inside them begins, heights fall fastest, and a walk from neighbor to
-neighbor is described in few bits. Few labels are unsure, so the tree weighs more; without labels it decides alone.
+tree second: where categories end and what is inside them begins, heights fall fastest, a walk from neighbor to neighbor
+is described in few bits, and groups that half of the dimensions find are there for the other half as well. Few labels
+are unsure, so the tree weighs more; without labels it decides alone.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from torch import Tensor
 
 from igcd.functional.assignment import contingency, match
 from igcd.functional.category_tree import CategoryTree, cut_tree
+from igcd.functional.held_out import explained_shares
 from igcd.functional.map_equation import bits_per_step
 from igcd.types import FloatArray, IntArray
 
@@ -22,10 +25,10 @@ N_DRAWS = 40
 """Times the labeled categories are drawn anew."""
 WINDOWS = (1.3, 1.6, 2.0)
 """The fall of heights at n groups is measured from n / w to w n groups, the mean over these w."""
-STEEPNESS_PER_BIT = 0.3
-"""A cut that takes one bit more per step must be steeper by this share of the steepest; 0.2 to 0.4 do as well."""
+OTHER_WEIGHT = 0.75
+"""Weight of a bit per step, and of all that held-out dimensions can tell, against the fall of heights; 0.5 to 1."""
 TREE_SPREAD = 0.25
-"""How far off the tree alone is: the root mean square of log(found / true) over the panel (benchmarks/panel.py)."""
+"""How far off the tree alone is: 1.5 times the median of |log(found / true)| over the panel (benchmarks/panel.py)."""
 NEARBY = 1.15
 """Up to this ratio from the number estimated, a clear gap between heights decides."""
 CLEAR = 5.0
@@ -57,16 +60,20 @@ class _LabelScores:
     of_group: FloatArray  # (t, c) pairs of a row of the category and any other labeled row that share a group
 
 
-def choose_cut(tree: CategoryTree, node: IntArray, neighbors: IntArray, categories: IntArray, *, seed: int = 0) -> Cut:
+def choose_cut(
+    tree: CategoryTree, node: IntArray, rows: Tensor, neighbors: IntArray, categories: IntArray, *, seed: int = 0
+) -> Cut:
     """The cut of a tree without known nodes that suits the labels and the tree.
 
-    `node` (n,) is the node that each row is in, `neighbors` (n, k) are the rows nearest to it. The first m rows are
-    labeled: `categories` (m,) from 0; none where nothing is labeled.
+    `node` (n,) is the node of the tree that each whitened row (n, d) is in, `neighbors` (n, k) are the rows nearest to
+    it. The first m rows are labeled: `categories` (m,) from 0; none where nothing is labeled.
     """
     most = max(2, min(tree.n_nodes, len(node)) // 3)
     tried = np.unique(np.geomspace(2, most, N_CUTS).astype(np.int64))
     groups = [_numbered(cut_tree(tree, tree.height_for(int(n)))[node]) for n in tried]
-    from_tree = float(np.log(tried[_best_for_tree(tree.heights, tried, groups, neighbors)]))
+    bits = np.array([bits_per_step(each, neighbors) for each in groups])
+    explained = explained_shares(rows, tried, seed=seed)
+    from_tree = float(np.log(tried[_best_for_tree(fall_of_heights(tree.heights, tried), bits, explained)]))
     estimate, from_labels, spread = from_tree, None, None
     several = np.flatnonzero(np.bincount(categories)[categories] > 1) if len(categories) else categories
     if len(several) and len(tree.heights):  # a category with one labeled row cannot tell what belongs together
@@ -79,11 +86,9 @@ def choose_cut(tree: CategoryTree, node: IntArray, neighbors: IntArray, categori
     return Cut(n_groups, tree.height_for(n_groups), from_tree, from_labels, spread)
 
 
-def _best_for_tree(heights: FloatArray, tried: IntArray, groups: list[IntArray], neighbors: IntArray) -> int:
-    """The position in `tried` with a steep fall of heights and few bits per step."""
-    steepness = fall_of_heights(heights, tried)
-    bits = np.array([bits_per_step(each, neighbors) for each in groups])
-    return int((steepness / max(float(steepness.max()), 1e-9) - STEEPNESS_PER_BIT * (bits - bits.min())).argmax())
+def _best_for_tree(falls: FloatArray, bits: FloatArray, explained: FloatArray) -> int:
+    """The position with a steep fall of heights, few bits per step, and much that is explained. (t,), (t,), (t,)."""
+    return int((falls + OTHER_WEIGHT * (explained - bits)).argmax())
 
 
 def fall_of_heights(heights: FloatArray, tried: IntArray) -> FloatArray:

@@ -73,6 +73,10 @@ class BaseMethod(ABC):
         self._book.drop(clusters)
         self._forget(clusters)
 
+    def _optimization_of(self, stage: int) -> Optimization:
+        """How long and how fast a stage trains."""
+        return self._first_stage if stage == 0 else self._later_stages
+
     def _run_training(
         self,
         model: nn.Module,
@@ -84,13 +88,13 @@ class BaseMethod(ABC):
         optimization: Optimization | None = None,
         before_epoch: Callable[[int], None] = lambda _epoch: None,
     ) -> None:
-        """The one training loop, as long as the stage asks for unless told otherwise."""
+        """The one training loop, by default as long as the stage asks for."""
         train(
             model,
             loss,
             n_labeled=n_labeled,
             n_unlabeled=n_unlabeled,
-            optimization=optimization or (self._first_stage if stage == 0 else self._later_stages),
+            optimization=optimization or self._optimization_of(stage),
             fabric=self._context.fabric,
             seed=self._context.seed * 1000 + stage,
             before_epoch=before_epoch,

@@ -10,8 +10,10 @@ from torch.nn.functional import normalize
 
 from igcd.encoders.trunk_cache import TrunkViews
 from igcd.errors import IgcdError
-from igcd.functional.kmeans import semi_supervised_kmeans
+from igcd.functional.grouping import distinct
+from igcd.functional.kmeans import Clustering, nearest_centers, semi_supervised_kmeans
 from igcd.functional.nearest_center import nearest_center
+from igcd.functional.novel_start import is_alone, novel_centers
 from igcd.methods.base import BaseMethod
 from igcd.methods.method import Context
 from igcd.methods.novel_count import CountNovel
@@ -60,17 +62,42 @@ class CenterMethod(BaseMethod):
         n_known = len(set(clamped.clusters.tolist()))
         if n_known + n_novel == 0:
             raise IgcdError("there is no category to learn; the first stage must have labels, or novel categories")
-        found = semi_supervised_kmeans(
-            clamped.x,
-            clamped.clusters,
-            x,
-            n_clusters=n_known + n_novel,
-            generator=numbered_generator(self._context.seed, stage.index),
-            n_starts=self._n_starts,
-        )
+        found = self._without_odd_images(clamped, x, n_novel, numbered_generator(self._context.seed, stage.index))
         novel = torch.tensor(self._book.open(n_novel), dtype=torch.int64)
         self._clusters, self._centers = torch.cat([found.category_ids, novel]), found.centers
-        return self._clusters[found.clusters]
+        return self._clusters[nearest_centers(x, found.centers)]
+
+    def _without_odd_images(self, clamped: Known, x: Tensor, n_novel: int, generator: torch.Generator) -> Clustering:
+        """Semi-supervised k-means in which no novel cluster is a single image, while there are others to take.
+
+        Such an image is odd rather than a category: it is left out, and the others are clustered again.
+        """
+        n_known = len(set(clamped.clusters.tolist()))
+        while True:
+            found = semi_supervised_kmeans(
+                clamped.x,
+                clamped.clusters,
+                x,
+                n_clusters=n_known + n_novel,
+                generator=generator,
+                initial_centers=self._first_centers(clamped, x, n_novel, generator),
+            )
+            is_odd = is_alone(found.clusters) & (found.clusters >= n_known)
+            if not is_odd.any() or int((~is_odd).sum()) < 2 * n_novel:
+                return found
+            x = x[~is_odd]
+
+    def _first_centers(self, clamped: Known, x: Tensor, n_novel: int, generator: torch.Generator) -> Tensor:
+        """The means of the known clusters, and novel ones among the images these explain worst. -> (c, d).
+
+        k-means++ draws outliers instead, which keep a cluster to themselves.
+        """
+        ids, rows = distinct(clamped.clusters)
+        means = x.new_zeros(len(ids), x.shape[1]).index_add(0, rows, clamped.x) / torch.bincount(rows)[:, None]
+        if n_novel == 0:
+            return means
+        novel = novel_centers(x, means, n_novel, generator=generator, n_starts=self._n_starts)
+        return torch.cat([means, novel])
 
     def _record_opened(self, stage: Stage, unlabeled: TrunkViews, x: Tensor) -> None:
         """Notes clusters opened at this stage as discoveries; x, (n, d), is what was clustered of the unlabeled."""

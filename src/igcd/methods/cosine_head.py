@@ -64,5 +64,6 @@ class HeadedModel(nn.Module):
         self.tail, self.projector, self.head = tail, projector, head
 
     def forward(self, intermediate: Tensor) -> tuple[Tensor, Tensor, Tensor]:  # noqa: D102
-        h = normalize(self.tail(intermediate), dim=1)
-        return h, self.projector(h), self.head(h)
+        feature = self.tail(intermediate)
+        h = normalize(feature, dim=1)
+        return h, self.projector(feature), self.head(h)

@@ -1,8 +1,8 @@
 """One encoder that stands still, one Gaussian per category, novel ones found by the discovery core.
 
 The idea of VB-CGCD. Nothing but statistics is kept: the mean of each category, one covariance for all, and how fine
-categories are. Read top to bottom: `learn` is a stage, `_fine_tune` the training at the first one, `_find_novel` the
-new categories, `_open` their clusters.
+categories are. Read top to bottom: `_learn_in_space` is a stage, `_find_novel` the new categories, `_open` their
+clusters. `still_space.py` has the training at the first stage.
 """
 
 import json
@@ -13,26 +13,22 @@ import torch
 from torch import Tensor
 
 from igcd.encoders.trunk_cache import TrunkViews
-from igcd.errors import IgcdError
 from igcd.functional.discovery import discover_from_statistics, nearest_mean
 from igcd.functional.gaussian import ScatterStatistics, SharedGaussians, scatter_statistics, shared_gaussians
 from igcd.functional.grouping import distinct
 from igcd.functional.growing_scatter import add_images, add_means, no_statistics, take_rows
-from igcd.functional.herding import category_means
 from igcd.functional.hidden_categories import height_by_hiding
-from igcd.methods.base import BaseMethod, name_of
-from igcd.methods.cosine_head import CosineHead, HeadedModel
-from igcd.methods.feature_space import Features, FeatureSpace
+from igcd.methods.base import name_of
+from igcd.methods.feature_space import Features
 from igcd.methods.method import Context, Kept
-from igcd.methods.novel_count import CountNovel
-from igcd.methods.projector import Projector
+from igcd.methods.novel_count import CountNovel, given_number
 from igcd.methods.states import State, part_of
-from igcd.methods.two_views import supervised_loss, two_views
+from igcd.methods.still_space import StillSpaceMethod
 from igcd.training import Optimization
 from igcd.types import Images, Stage
 
 
-class DensityGaussian(BaseMethod):
+class DensityGaussian(StillSpaceMethod):
     """Gaussians with one covariance, from statistics alone. Implements `igcd.methods.method.Method`."""
 
     def __init__(
@@ -41,7 +37,7 @@ class DensityGaussian(BaseMethod):
         *,
         first_stage: Optimization,
         later_stages: Optimization,  # nothing is trained later; every method is made alike
-        count_novel: CountNovel,  # noqa: ARG002 - the core tells the number
+        count_novel: CountNovel,
         features: Features = "frozen",
         n_components: int = 256,
         frozen_weight: float = 0.5,
@@ -52,57 +48,36 @@ class DensityGaussian(BaseMethod):
         tau_u: float = 1.0,
         tau_c: float = 0.07,
     ) -> None:
-        super().__init__(context, first_stage=first_stage, later_stages=later_stages)
-        self._shrinkage: float | Literal["oas"] = "oas" if shrinkage == "auto" else shrinkage
-        self._granularity = granularity
-        self._weights = {"labeled_weight": labeled_weight, "tau": tau, "tau_u": tau_u, "tau_c": tau_c}
-        backbone = self._encoder.backbone
-        projector = Projector(backbone.n_features, generator=torch.Generator().manual_seed(context.seed))
-        tail = backbone.new_tail()
-        self._model = HeadedModel(tail, projector, CosineHead(backbone.n_features))
-        self._space = FeatureSpace(
-            features, self._encoder, tail, n_components=n_components, frozen_weight=frozen_weight, reduce_tuned=True
+        super().__init__(
+            context,
+            first_stage=first_stage,
+            later_stages=later_stages,
+            features=features,
+            n_components=n_components,
+            frozen_weight=frozen_weight,
+            labeled_weight=labeled_weight,
+            tau=tau,
+            tau_u=tau_u,
+            tau_c=tau_c,
         )
+        self._shrinkage: float | Literal["oas"] = "oas" if shrinkage == "auto" else shrinkage
+        self._count_novel, self._granularity = count_novel, granularity
         self._height: float | None = None  # at which categories end
-        self._n_telling = 0  # categories that have told it
+        self._n_height_categories = 0  # categories it was estimated from
         self._clusters = torch.empty(0, dtype=torch.int64)  # (c,) whose statistics they are
         self._statistics = no_statistics(0)
         self._last_labeled = ""  # a digest of the labeled images learned last
 
     # One stage -----------------------------------------------------------------------------------------------------
 
-    def learn(self, stage: Stage) -> None:
-        """The first stage fixes the feature space; each adds its labeled images to the Gaussians and finds new ones."""
-        self._take_in_labels(stage)
-        labeled, unlabeled = (self._encoder.plain_views(images) for images in (stage.labeled, stage.unlabeled))
-        clusters = self._book.of(stage.labels)[torch.from_numpy(labeled.usable_idx)]
-        if not self._space.is_fitted:
-            if len(clusters) < 2:
-                raise IgcdError("the feature space is told by labeled images; the first stage must have some")
-            if self._space.features != "frozen":
-                self._fine_tune(stage)
-            self._space.fit(labeled)
-            self._statistics = no_statistics(self._compared(labeled).shape[1])
-        self._add_labeled(stage.labeled, self._compared(labeled), clusters)
-        self._open(stage, unlabeled, *self._find_novel(self._compared(unlabeled)))
+    def _begin(self, x: Tensor, clusters: Tensor) -> None:  # noqa: ARG002 - of the first images only the width counts
+        self._statistics = no_statistics(x.shape[1])
 
-    # The feature space, at the first stage --------------------------------------------------------------------------
-
-    def _fine_tune(self, stage: Stage) -> None:
-        """Trains the tail once, with the supervised part of SimGCD; the head is not used afterwards."""
-        labeled, unlabeled = (self._encoder.training_views(images) for images in (stage.labeled, stage.unlabeled))
-        clusters = self._book.of(stage.labels)[torch.from_numpy(labeled.usable_idx)]
-        rows = distinct(clusters)[1]  # of the prototypes: a category may have no image that could be read
-        self._model.head.grow(category_means(self._space.tuned(labeled).cpu(), rows, n_categories=int(rows.max()) + 1))
-        self._run_training(
-            self._model,
-            lambda model, batch, _epoch: supervised_loss(
-                two_views(model, batch, labeled, rows, unlabeled, labeled_apart=True), **self._weights
-            ),
-            stage=0,
-            n_labeled=len(clusters),
-            n_unlabeled=len(unlabeled.usable_idx),
-        )
+    def _learn_in_space(self, stage: Stage, x: Tensor, clusters: Tensor, unlabeled: TrunkViews) -> None:
+        """Labeled images are added to the Gaussians, and new ones are found."""
+        self._add_labeled(stage.labeled, x, clusters)
+        n_novel = given_number(self._count_novel, stage.index)
+        self._open(stage, unlabeled, *self._find_novel(self._compared(unlabeled), n_novel))
 
     # Known categories ----------------------------------------------------------------------------------------------
 
@@ -126,18 +101,23 @@ class DensityGaussian(BaseMethod):
     def _calibrate(self, x: Tensor, clusters: Tensor) -> None:
         """How fine categories are, from the stage with most labeled categories so far. (n, d), (n,)."""
         n_categories = len(distinct(clusters)[0])
-        if n_categories >= self._n_telling:
-            self._height, self._n_telling = height_by_hiding(x, clusters), n_categories
+        if n_categories >= self._n_height_categories:
+            self._height, self._n_height_categories = height_by_hiding(x, clusters), n_categories
 
     # Novel categories ----------------------------------------------------------------------------------------------
 
-    def _find_novel(self, x: Tensor) -> tuple[Tensor, Tensor]:
-        """The means of categories beside the known ones, and the cluster most like each. (n, d) -> (k, d), (k,)."""
+    def _find_novel(self, x: Tensor, n_novel: int | None = None) -> tuple[Tensor, Tensor]:
+        """The means of categories beside the known ones, and the cluster most like each. (n, d) -> (k, d), (k,).
+
+        `n_novel` is their number, if it is given.
+        """
         if len(x) == 0:
             return x, torch.empty(0, dtype=torch.int64)
         part, held = self._space.peak_part, self._statistics
         known = ScatterStatistics(part(held.means), held.counts, part(part(held.scatter).T))
-        found = discover_from_statistics(part(x), known, granularity=self._granularity, height=self._height)
+        found = discover_from_statistics(
+            part(x), known, n_novel=n_novel, granularity=self._granularity, height=self._height
+        )
         is_new = found.category >= found.n_known
         means = scatter_statistics(x[is_new], found.category[is_new] - found.n_known, n_categories=found.n_novel).means
         nearest = nearest_mean(found.means[found.n_known :], found.means[: found.n_known])
@@ -148,26 +128,24 @@ class DensityGaussian(BaseMethod):
         x, n_known = self._compared(unlabeled), len(self._clusters)
         rows, _ = self._gaussians(add_means(self._statistics, means)).predict(x)
         has_images = torch.bincount(rows, minlength=n_known + len(means))[n_known:] > 0
+        place = torch.cat([torch.arange(n_known), n_known + has_images.cumsum(0) - 1])  # among those that are opened
         clusters = self._book.open(int(has_images.sum()))
         self._clusters = torch.cat([self._clusters, torch.tensor(clusters, dtype=torch.int64)])
         self._statistics = add_means(self._statistics, means[has_images])
+        self._take_novel(x, place[rows])
         nearest = dict(zip(clusters, nearest_known[has_images].tolist(), strict=True))
         self._record(stage, unlabeled, self._nearest(x), nearest)
+
+    def _take_novel(self, x: Tensor, rows: Tensor) -> None:
+        """What else is learned from the unlabeled images, (n, d), and their Gaussians, (n,), the novel ones behind."""
 
     def _gaussians(self, statistics: ScatterStatistics) -> SharedGaussians:
         return shared_gaussians(statistics, shrinkage=self._shrinkage)
 
-    def _compared(self, views: TrunkViews) -> Tensor:
-        """What the Gaussians are over, (n, c), rows of length 1."""
-        return self._space.compared(views).cpu()
-
     # What others ask -----------------------------------------------------------------------------------------------
 
-    def _assign(self, views: TrunkViews) -> tuple[Tensor, Tensor]:
-        """The nearest Gaussian of each image, by Mahalanobis distance, and its posterior probability."""
-        return self._nearest(self._compared(views))
-
     def _nearest(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        """The nearest Gaussian of each image, by Mahalanobis distance, and its posterior probability."""
         rows, probs = self._gaussians(self._statistics).predict(x)
         return self._clusters[rows], probs
 
@@ -181,20 +159,19 @@ class DensityGaussian(BaseMethod):
         self._clusters, self._statistics = self._clusters[stays], take_rows(self._statistics, stays)
 
     def _state_parts(self) -> dict[str, State]:
-        return {
-            "model": (self._model.state_dict(), {}),
-            "projection": (self._space.state_dict(), {}),
+        return super()._state_parts() | {
             "statistics": (vars(self._statistics) | {"clusters": self._clusters}, {}),
-            "method": ({}, {"height": json.dumps([self._height, self._n_telling]), "last_labeled": self._last_labeled}),
+            "method": (
+                {},
+                {"height": json.dumps([self._height, self._n_height_categories]), "last_labeled": self._last_labeled},
+            ),
         }
 
     def load_state_dict(self, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
         """The inverse of `state_dict`."""
         super().load_state_dict(tensors, metadata)
-        self._model.load_state_dict(part_of(tensors, "model"))
-        self._space.load_state_dict(part_of(tensors, "projection"))
         statistics = part_of(tensors, "statistics")
         self._clusters = statistics.pop("clusters")
         self._statistics = ScatterStatistics(**statistics)
-        self._height, self._n_telling = json.loads(metadata["method.height"])
+        self._height, self._n_height_categories = json.loads(metadata["method.height"])
         self._last_labeled = metadata["method.last_labeled"]

@@ -4,7 +4,6 @@ Read top to bottom: `learn` is a stage, the second phase of FRoST repeated; `_lo
 unlabeled image for one of a new category. Of the past it keeps statistics, no image.
 """
 
-from dataclasses import replace
 from functools import partial
 
 import torch
@@ -12,8 +11,9 @@ from torch import Tensor, nn
 
 from igcd.functional.distillation import feature_distillation
 from igcd.functional.losses import labeled_loss
+from igcd.functional.novel_start import NovelStart
 from igcd.functional.prototypes import draw_features, mean_variance
-from igcd.functional.rank_statistics import pair_cross_entropy, ramp_up, same_top_dimensions, view_consistency
+from igcd.functional.rank_statistics import Ranked, pair_cross_entropy, ramp_up, same_ranks, view_consistency
 from igcd.methods.cosine_head import CosineHead, HeadedModel
 from igcd.methods.kept_statistics import StatisticsMethod
 from igcd.methods.method import Context
@@ -49,22 +49,25 @@ class Frost(StatisticsMethod):
         tau: float = 0.1,
         tau_u: float = 1.0,
         tau_c: float = 0.07,
-        n_ranked: int = 5,
+        ranked: Ranked = "known",
+        n_ranked: int = 2,
         n_drawn: int = 2,
+        consistency_weight: float = 25.0,
         pseudo_label_weight: float = 0.01,
         distillation_weight: float = 10.0,
-        later_learning_rate: float = 0.01,
+        novel_start: NovelStart = "split",
     ) -> None:
         super().__init__(
             context,
             first_stage=first_stage,
-            # At 0.1 ten times ‖f_old − f‖ destroys the feature: docs/methods/frost.md has the figures.
-            later_stages=replace(later_stages, learning_rate=later_learning_rate),
+            later_stages=later_stages,
             count_novel=count_novel,
             tau=tau,
+            novel_start=novel_start,
         )
         self._labeled_weight, self._tau_u, self._tau_c = labeled_weight, tau_u, tau_c
-        self._n_ranked, self._n_drawn = n_ranked, n_drawn
+        self._ranked, self._n_ranked, self._n_drawn = ranked, n_ranked, n_drawn
+        self._consistency_weight = consistency_weight
         self._pseudo_label_weight, self._distillation_weight = pseudo_label_weight, distillation_weight
         model = self._model
         self._model = TwoHeadedModel(model.tail, model.projector, model.head, CosineHead(self._n_features))
@@ -111,14 +114,15 @@ class Frost(StatisticsMethod):
         if len(first) == 0 or n_novel == 0:
             return first.new_zeros(())
         log_probs_1, log_probs_2 = ((self._model.novel_head(h) / self._tau).log_softmax(dim=1) for h in (first, second))
-        is_same = same_top_dimensions(first, k=min(self._n_ranked, first.shape[1]))
+        # Clusters are numbered as they are opened, so those of head 2 are the last columns of head 1.
+        cosines = views.cosines[0][len(views.targets) :]
+        is_same = same_ranks(first, cosines[:, :-n_novel], ranked=self._ranked, k=self._n_ranked)
         pairs = pair_cross_entropy(log_probs_1, log_probs_2, is_same)
         consistency = view_consistency(log_probs_1, log_probs_2)
-        by_head_1 = (views.cosines[0][len(views.targets) :] / self._tau).log_softmax(dim=1)
-        # Clusters are numbered as they are opened, so those of head 2 are the last columns of head 1.
+        by_head_1 = (cosines / self._tau).log_softmax(dim=1)
         pseudo_labels = by_head_1.shape[1] - n_novel + log_probs_1.argmax(dim=1)
         self_training = labeled_loss(by_head_1, pseudo_labels)
-        return pairs + ramp * consistency + self._pseudo_label_weight * ramp * self_training
+        return pairs + ramp * (self._consistency_weight * consistency + self._pseudo_label_weight * self_training)
 
     def _replay(self, generator: torch.Generator) -> Tensor:
         """Cross entropy of head 1 on features drawn from N(μ_c, σ̄²), as many of each old category. -> ()."""

@@ -4,12 +4,14 @@ Read top to bottom: `learn` is a stage, `_loss` the contrastive objective, `_kee
 GCD itself knows one stage; the few images kept of each category, clamped in later k-means, carry it on.
 """
 
+import json
 from collections.abc import Iterable, Mapping
 
 import torch
 from torch import Tensor, nn
 
 from igcd.encoders.trunk_cache import TrunkViews
+from igcd.functional.grouping import distinct
 from igcd.functional.herding import herding
 from igcd.functional.selection import select_per_category
 from igcd.methods.centers import CenterMethod, Known
@@ -55,6 +57,7 @@ class Gcd(CenterMethod):
             features, self._encoder, self._model.tail, n_components=n_components, frozen_weight=frozen_weight
         )
         self._replay = ImageBuffer(n_per_cluster=n_replay, size=self._encoder.transform.canvas)  # R
+        self._n_images: dict[int, int] = {}  # of each cluster in R, how many images it had when they were chosen
 
     def learn(self, stage: Stage) -> None:
         """Trains on labeled ∪ R and unlabeled images, clusters the unlabeled around them, and keeps a few of each."""
@@ -66,7 +69,7 @@ class Gcd(CenterMethod):
         if not self._space.is_fitted:
             self._space.fit(labeled.views, unlabeled)
         known, x = Known(self._compared(labeled.views), labeled.clusters), self._compared(unlabeled)
-        clusters_of_x = self._cluster(stage, known, known, x)
+        clusters_of_x = self._cluster(stage, self._clamped(known), known, x)
         self._record_opened(stage, unlabeled, x)
         self._keep(stage, labeled, known, unlabeled, Known(x, clusters_of_x))
 
@@ -90,6 +93,23 @@ class Gcd(CenterMethod):
 
     # What later stages are given -----------------------------------------------------------------------------------
 
+    def _clamped(self, known: Known) -> Known:
+        """Each category at the mean of the images there are, which counts for as many as it once had.
+
+        A few images herded of many have the mean of all, and stand for all: k-means reads no more of them than that.
+        """
+        ids, rows = distinct(known.clusters)
+        counts = torch.bincount(rows, minlength=len(ids))
+        means = known.x.new_zeros(len(ids), known.x.shape[1]).index_add(0, rows, known.x) / counts[:, None]
+        counts = torch.maximum(counts, torch.tensor([self._n_images.get(cluster, 0) for cluster in ids.tolist()]))
+        return Known(means.repeat_interleave(counts, dim=0), ids.repeat_interleave(counts))
+
+    def _count(self, clusters: Tensor) -> None:
+        """Notes how many images of each cluster there are now, unless there were more. (n,)."""
+        ids, rows = distinct(clusters)
+        for cluster, n_images in zip(ids.tolist(), torch.bincount(rows).tolist(), strict=True):
+            self._n_images[cluster] = max(n_images, self._n_images.get(cluster, 0))
+
     def _keep(self, stage: Stage, labeled: LabeledViews, known: Known, unlabeled: TrunkViews, clustered: Known) -> None:
         """Herds a few images of each category labeled now and of each cluster opened now into R."""
         n = self._replay.entries.n_per_category
@@ -97,12 +117,14 @@ class Gcd(CenterMethod):
         chosen = rows[select_per_category(known.x[rows], known.clusters[rows], n, select=herding)]
         idx = labeled.views.usable_idx[chosen.numpy()]
         self._replay.add(labeled.images, idx, known.clusters[chosen], pseudo_labeled=False)
+        self._count(known.clusters[rows])
 
         opened = [cluster for cluster, discovery in self._book.found.items() if discovery.stage == stage.index]
         rows = torch.isin(clustered.clusters, torch.tensor(opened, dtype=torch.int64)).nonzero()[:, 0]
         chosen = rows[select_per_category(clustered.x[rows], clustered.clusters[rows], n, select=herding)]
         idx = unlabeled.usable_idx[chosen.numpy()]
         self._replay.add(stage.unlabeled, idx, clustered.clusters[chosen], pseudo_labeled=True)
+        self._count(clustered.clusters[rows])
 
     def _compared(self, views: TrunkViews) -> Tensor:
         return self._space.compared(views).cpu()
@@ -114,13 +136,16 @@ class Gcd(CenterMethod):
         return self._replay.kept()
 
     def _forget(self, clusters: Iterable[int]) -> None:
+        clusters = set(clusters)
         self._replay.remove(clusters)
+        self._n_images = {cluster: n for cluster, n in self._n_images.items() if cluster not in clusters}
 
     def _state_parts(self) -> dict[str, State]:
         return super()._state_parts() | {
             "model": (self._model.state_dict(), {}),
             "projection": (self._space.state_dict(), {}),
             "replay": self._replay.state_dict(),
+            "counts": ({}, {"n_images": json.dumps(sorted(self._n_images.items()))}),
         }
 
     def load_state_dict(self, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
@@ -129,3 +154,4 @@ class Gcd(CenterMethod):
         self._model.load_state_dict(part_of(tensors, "model"))
         self._space.load_state_dict(part_of(tensors, "projection"))
         self._replay = ImageBuffer.from_state_dict(part_of(tensors, "replay"), part_of(metadata, "replay"))
+        self._n_images = dict(json.loads(metadata["counts.n_images"]))

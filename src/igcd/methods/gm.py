@@ -1,7 +1,7 @@
 """Grow and Merge: a static branch keeps what is known, a dynamic one learns what is new, and both are merged.
 
 Its authors published no code: the losses are those they describe, the constants are ours (docs/methods/gm.md). Read top
-to bottom: `learn` is a stage, `_split` tells known from novel, `_grow_loss` trains the dynamic branch, `_merge` joins
+to bottom: `learn` is a stage, `_split` parts known from novel, `_grow_loss` trains the dynamic branch, `_merge` joins
 both, `_merge_loss` trains one head for all. Both phases are one training, the last third of its epochs the merging.
 """
 
@@ -19,7 +19,7 @@ from igcd.functional.herding import category_means, herding
 from igcd.functional.kmeans import kmeans
 from igcd.functional.losses import labeled_loss
 from igcd.functional.prototype_novelty import novelty_threshold, similarity_to_known
-from igcd.functional.rank_statistics import pair_cross_entropy, same_top_dimensions
+from igcd.functional.rank_statistics import Ranked, pair_cross_entropy, same_ranks
 from igcd.functional.selection import select_per_category
 from igcd.methods.cosine_head import CosineHead, HeadedModel
 from igcd.methods.feature_space import Features, FeatureSpace
@@ -69,7 +69,8 @@ class GrowAndMerge(ParametricMethod):
         tau_u: float = 1.0,
         tau_c: float = 0.07,
         n_replay: int = 8,
-        n_ranked: int = 5,
+        ranked: Ranked = "known",
+        n_ranked: int = 2,
         distillation_weight: float = 1.0,
         momentum: float = 0.9,
         features: Features = "tuned",
@@ -84,10 +85,10 @@ class GrowAndMerge(ParametricMethod):
             tau=tau,
         )
         self._labeled_weight, self._tau_u, self._tau_c = labeled_weight, tau_u, tau_c
-        self._n_ranked = n_ranked
+        self._ranked, self._n_ranked = ranked, n_ranked
         self._distillation_weight, self._momentum = distillation_weight, momentum
         self._model = GrowingModel(self._model.tail, self._model.projector, self._model.head)
-        self._space = FeatureSpace(  # where known and novel images are told apart
+        self._space = FeatureSpace(  # where known and novel images are separated
             features, self._encoder, self._model.tail, n_components=n_components, frozen_weight=frozen_weight
         )
         self._exemplars = ImageBuffer(n_per_cluster=n_replay, size=self._encoder.transform.canvas)
@@ -175,8 +176,8 @@ class GrowAndMerge(ParametricMethod):
         if n_novel:
             # Clusters are numbered as they are opened, so the novel ones are the last columns.
             log_probs = [(cosines[n_labeled:, -n_novel:] / self._tau).log_softmax(dim=1) for cosines in learned.cosines]
-            h = learned.h[0][n_labeled:]
-            is_same = same_top_dimensions(h, k=min(self._n_ranked, h.shape[1]))
+            h, to_known = learned.h[0][n_labeled:], learned.cosines[0][n_labeled:, :-n_novel]
+            is_same = same_ranks(h, to_known, ranked=self._ranked, k=self._n_ranked)
             loss = loss + pair_cross_entropy(log_probs[0], log_probs[1], is_same)
         return loss
 

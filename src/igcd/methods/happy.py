@@ -3,20 +3,20 @@
 Read top to bottom: `learn` is a stage, `_loss` the objective. Of the past it keeps statistics, no image.
 """
 
-from dataclasses import replace
 from functools import partial
 
 import torch
 from torch import Tensor
 
 from igcd.functional.distillation import feature_distillation
+from igcd.functional.novel_start import NovelStart
 from igcd.functional.prototypes import draw_categories, draw_features, grouped_entropy, hardness, radius
 from igcd.functional.self_distillation import mutual_distillation
 from igcd.methods.kept_statistics import StatisticsMethod
 from igcd.methods.method import Context
 from igcd.methods.novel_count import CountNovel
 from igcd.methods.predecessor import Predecessor
-from igcd.methods.two_views import TwoViews, supervised_loss
+from igcd.methods.two_views import TwoViews, self_training_loss, supervised_loss
 from igcd.training import Batch, Optimization
 from igcd.types import Stage
 
@@ -40,14 +40,15 @@ class Happy(StatisticsMethod):
         replay_weight: float = 1.0,
         distillation_weight: float = 1.0,
         hardness_tau: float = 0.1,
-        later_learning_rate: float = 0.01,
+        novel_start: NovelStart = "split",
     ) -> None:
         super().__init__(
             context,
             first_stage=first_stage,
-            later_stages=replace(later_stages, learning_rate=later_learning_rate),
+            later_stages=later_stages,
             count_novel=count_novel,
             tau=tau,
+            novel_start=novel_start,
         )
         self._labeled_weight, self._target_tau, self._tau_u, self._tau_c = labeled_weight, target_tau, tau_u, tau_c
         self._entropy_weight, self._replay_weight = entropy_weight, replay_weight
@@ -59,13 +60,28 @@ class Happy(StatisticsMethod):
         """Opens prototypes at the k-means centers least like the old ones, trains, and keeps statistics."""
         labeled, unlabeled = self._open_labeled(stage), self._encoder.training_views(stage.unlabeled)
         novel = self._open_novel(stage, labeled, unlabeled)
-        n_old = int(self._model.head.is_open.sum()) - len(novel)  # columns of open clusters, the novel ones behind
-        with Predecessor(self._model.tail) as before:
-            self._train(stage, partial(self._loss, before, n_old), labeled, unlabeled)
+        if len(self._statistics) == 0 and not novel:
+            self._train(stage, self._first_loss, labeled, unlabeled)
+        else:
+            n_old = int(self._model.head.is_open.sum()) - len(novel)  # columns of open clusters, the novel ones behind
+            with Predecessor(self._model.tail) as before:
+                self._train(stage, partial(self._loss, before, n_old), labeled, unlabeled)
         self._remember(labeled, unlabeled, novel)
         self._record_opened(stage, unlabeled, novel)
 
     # The objective -------------------------------------------------------------------------------------------------
+
+    def _first_loss(self, views: TwoViews, _batch: Batch, _epoch: int) -> Tensor:
+        """Before there is anything to discover: all of SimGCD, on labeled images alone."""
+        return self_training_loss(
+            views,
+            labeled_weight=self._labeled_weight,
+            epsilon=self._entropy_weight,
+            tau=self._tau,
+            target_tau=self._target_tau,
+            tau_u=self._tau_u,
+            tau_c=self._tau_c,
+        )
 
     def _loss(self, before: Predecessor, n_old: int, views: TwoViews, batch: Batch, _epoch: int) -> Tensor:
         """Supervised part, self-training with grouped entropy, and once there is a past, replay and distillation.

@@ -15,6 +15,7 @@ from igcd.methods.method import Kept
 from igcd.methods.parametric import ParametricMethod
 from igcd.methods.stage_views import LabeledViews
 from igcd.methods.states import State, part_of
+from igcd.types import Stage
 
 
 class KeptStatistics:
@@ -29,12 +30,21 @@ class KeptStatistics:
         return len(self.clusters)
 
     def put(self, features: Tensor, clusters: Tensor) -> None:
-        """Takes those of these images for their clusters, in place of what was known of them. (n, d), (n,)."""
-        if len(clusters) == 0:
-            return
+        """Takes those of these images for their clusters, unless it has those of more images. (n, d), (n,).
+
+        They are not added up: the feature has moved since, and the images may be the same ones.
+        """
         ids, rows = distinct(clusters.cpu())
+        counts_before = dict(zip(self.clusters.tolist(), self.of.counts.tolist(), strict=True))
+        is_better = torch.bincount(rows, minlength=len(ids)) >= torch.tensor(
+            [counts_before.get(cluster, 0) for cluster in ids.tolist()]
+        )
+        if not is_better.any():
+            return
+        is_taken = is_better[rows]
+        ids, rows = distinct(clusters.cpu()[is_taken])
         self.remove(ids.tolist())
-        self.of = join_categories(self.of, category_statistics(features.cpu(), rows, n_categories=len(ids)))
+        self.of = join_categories(self.of, category_statistics(features.cpu()[is_taken], rows, n_categories=len(ids)))
         self.clusters = torch.cat([self.clusters, ids])
 
     def remove(self, clusters: Iterable[int]) -> None:
@@ -73,10 +83,16 @@ class StatisticsMethod(ParametricMethod):
         super().__init__(*given, **options)
         self._statistics = KeptStatistics(self._n_features)
 
+    def _take_in_labels(self, stage: Stage) -> set[int]:
+        """Statistics of guessed images are dropped where labels arrive, however many images they were of."""
+        confirmed = super()._take_in_labels(stage)
+        self._statistics.remove(confirmed)
+        return confirmed
+
     def _remember(self, labeled: LabeledViews, unlabeled: TrunkViews, novel: Sequence[int]) -> None:
         """Statistics of the categories labeled now, and of the novel clusters by what is predicted.
 
-        Those of earlier categories stay as they were, though unlabeled images of them may have come back.
+        Those of earlier categories stay as they were, unless as many labeled images of them have come back.
         """
         self._statistics.put(self._h(labeled.views), labeled.clusters)
         if novel:

@@ -27,14 +27,14 @@ class CountNovel(Protocol):
 
 @dataclass(frozen=True)
 class GivenCounts:
-    """The true number, as most published results assume. A method that is given it is told so in its records."""
+    """The true number, as most published results assume. The records of a method say that it was given the number."""
 
     per_stage: tuple[int, ...]
 
     def __call__(self, stage: int, known: Tensor, clusters: Tensor, unlabeled: Tensor) -> int:  # noqa: ARG002, D102
         if stage >= len(self.per_stage):
             raise IgcdError(
-                f"the number of novel categories is not given for stage {stage}; estimate it: n_novel=density"
+                f"the number of novel categories is not given for stage {stage}; estimate it: n_novel=estimated"
             )
         return self.per_stage[stage]
 
@@ -60,6 +60,12 @@ class EstimatedCount:
         generator = numbered_generator(self.seed, stage)
         found = estimate_count(by, known, clusters, unlabeled, generator=generator)
         return min(found.n_novel, len(unlabeled))
+
+
+def given_number(count_novel: CountNovel, stage: int) -> int | None:
+    """The number where it is given; None where it is not, for methods that find it while they look for categories."""
+    nothing, clusters = torch.empty(0, 0), torch.empty(0, dtype=torch.int64)
+    return count_novel(stage, nothing, clusters, nothing) if isinstance(count_novel, GivenCounts) else None
 
 
 def _has_several(clusters: Tensor) -> Tensor:

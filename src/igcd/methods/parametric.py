@@ -13,8 +13,7 @@ from igcd.encoders.encoder import encode
 from igcd.encoders.trunk_cache import TrunkViews
 from igcd.errors import IgcdError
 from igcd.functional.herding import category_means
-from igcd.functional.kmeans import kmeans
-from igcd.functional.prototypes import least_similar
+from igcd.functional.novel_start import NovelStart, novel_centers
 from igcd.methods.base import BaseMethod
 from igcd.methods.cosine_head import CosineHead, HeadedModel, random_prototypes
 from igcd.methods.method import Context, Kept
@@ -22,7 +21,7 @@ from igcd.methods.novel_count import CountNovel
 from igcd.methods.projector import Projector
 from igcd.methods.stage_views import LabeledViews, labeled_and_replayed
 from igcd.methods.states import State, part_of
-from igcd.methods.two_views import TwoViews, two_views
+from igcd.methods.two_views import Partners, TwoViews, two_views
 from igcd.training import Batch, Optimization, numbered_generator
 from igcd.types import Stage
 
@@ -44,9 +43,10 @@ class ParametricMethod(BaseMethod):
         later_stages: Optimization,
         count_novel: CountNovel,
         tau: float,
+        novel_start: NovelStart = "split",
     ) -> None:
         super().__init__(context, first_stage=first_stage, later_stages=later_stages)
-        self._count_novel, self._tau = count_novel, tau
+        self._count_novel, self._tau, self._novel_start = count_novel, tau, novel_start
         self._model = self._new_model()
 
     def _new_model(self) -> HeadedModel:
@@ -89,10 +89,8 @@ class ParametricMethod(BaseMethod):
         n_novel = min(n_novel, len(h))
         if n_novel == 0:
             return []
-        # At those k-means centers of the unlabeled images that are least like the clusters there are.
-        n_centers = min(int(head.is_open.sum()) + n_novel, len(h))
-        centers = kmeans(h, n_clusters=n_centers, generator=self._generator(stage, "novel")).centers
-        head.grow(centers[least_similar(centers, self._prototypes[head.is_open], n_novel)])
+        known, generator = self._prototypes[head.is_open], self._generator(stage, "novel")
+        head.grow(novel_centers(h, known, n_novel, start=self._novel_start, generator=generator))
         return self._book.open(n_novel)
 
     def _forget(self, clusters: Iterable[int]) -> None:
@@ -113,6 +111,7 @@ class ParametricMethod(BaseMethod):
         *,
         optimization: Optimization | None = None,
         before_epoch: Callable[[int], None] = lambda _epoch: None,
+        partners: Callable[[Batch], Partners | None] = lambda _batch: None,
     ) -> None:
         """Trains tail, projector and head with a loss of both views of each batch."""
         is_open = self._model.head.is_open
@@ -122,7 +121,9 @@ class ParametricMethod(BaseMethod):
         self._run_training(
             self._model,
             lambda model, batch, epoch: loss(
-                two_views(model, batch, labeled.views, targets, unlabeled, is_open), batch, epoch
+                two_views(model, batch, labeled.views, targets, unlabeled, is_open, partners=partners(batch)),
+                batch,
+                epoch,
             ),
             stage=stage.index,
             n_labeled=len(labeled.clusters),

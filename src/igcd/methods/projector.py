@@ -9,7 +9,7 @@ N_PROJECTED = 256
 
 
 class Projector(nn.Module):
-    """Three layers with GELU as in SimGCD, (n, d) -> (n, 256), rows of length 1."""
+    """Three layers with GELU on the feature before it is normalised, as in SimGCD. (n, d) -> (n, 256) of length 1."""
 
     def __init__(
         self, n_features: int, *, generator: torch.Generator, n_hidden: int = N_HIDDEN, n_projected: int = N_PROJECTED
@@ -36,5 +36,6 @@ class TailAndProjector(nn.Module):
         self.projector = projector
 
     def forward(self, intermediate: Tensor) -> tuple[Tensor, Tensor]:  # noqa: D102
-        h = normalize(self.tail(intermediate), dim=1)
-        return h, self.projector(h)
+        feature = self.tail(intermediate)
+        h = normalize(feature, dim=1)
+        return h, self.projector(feature)

@@ -3,15 +3,16 @@
 Nothing of the past is kept but the network and its prototypes, so what a stage does not show is forgotten.
 """
 
-import torch
+from functools import partial
+
 from torch import Tensor
 
 from igcd.functional import losses
-from igcd.functional.self_distillation import mean_entropy_gap, mutual_distillation
+from igcd.functional.novel_start import NovelStart
 from igcd.methods.method import Context
 from igcd.methods.novel_count import CountNovel
-from igcd.methods.parametric import ParametricMethod
-from igcd.methods.two_views import TwoViews, contrastive_loss, cross_entropy_of_labels
+from igcd.methods.parametric import Loss, ParametricMethod
+from igcd.methods.two_views import TwoViews, self_training_loss
 from igcd.training import Batch, Optimization
 from igcd.types import Stage
 
@@ -33,7 +34,8 @@ class SimGcd(ParametricMethod):
         tau_c: float = 0.07,
         target_tau_start: float = 0.07,
         target_tau_end: float = 0.04,
-        n_warmup_epochs: int = 30,
+        warmup_share: float = losses.WARMUP_SHARE,
+        novel_start: NovelStart = "split",
     ) -> None:
         super().__init__(
             context,
@@ -41,29 +43,34 @@ class SimGcd(ParametricMethod):
             later_stages=later_stages,
             count_novel=count_novel,
             tau=tau,
+            novel_start=novel_start,
         )
         self._labeled_weight, self._epsilon = labeled_weight, epsilon
         self._tau_u, self._tau_c = tau_u, tau_c
         self._target_tau_start, self._target_tau_end = target_tau_start, target_tau_end
-        self._n_warmup_epochs = n_warmup_epochs
+        self._warmup_share = warmup_share
 
     def learn(self, stage: Stage) -> None:
         """Opens a prototype for every category of the stage that has none yet, and trains on the stage's images."""
         labeled, unlabeled = self._open_labeled(stage), self._encoder.training_views(stage.unlabeled)
         novel = self._open_novel(stage, labeled, unlabeled)
-        self._train(stage, self._loss, labeled, unlabeled)
+        self._train(stage, self._loss_of(stage), labeled, unlabeled)
         self._record_opened(stage, unlabeled, novel)
 
-    def _loss(self, views: TwoViews, _batch: Batch, epoch: int) -> Tensor:
-        """L = L_rep + L_cls: λ of each is supervised, 1 − λ is not and takes in the labeled images, too."""
-        weight = self._labeled_weight
-        l_rep = contrastive_loss(views, labeled_weight=weight, tau_u=self._tau_u, tau_c=self._tau_c)
-        l_labeled = cross_entropy_of_labels(views, tau=self._tau)
+    def _loss_of(self, stage: Stage) -> Loss:
+        """The loss of a stage, whose length says how fast the target's temperature falls."""
+        return partial(self._loss, n_epochs=self._optimization_of(stage.index).n_epochs)
+
+    def _loss(self, views: TwoViews, _batch: Batch, epoch: int, *, n_epochs: int) -> Tensor:
         target_tau = losses.target_temperature(
-            epoch, start=self._target_tau_start, end=self._target_tau_end, n_warmup_epochs=self._n_warmup_epochs
+            epoch / n_epochs, start=self._target_tau_start, end=self._target_tau_end, warmup_share=self._warmup_share
         )
-        distillation = mutual_distillation(*views.cosines, tau=self._tau, target_tau=target_tau)
-        evenness = mean_entropy_gap((torch.cat(views.cosines) / self._tau).log_softmax(dim=1))
-        l_unlabeled = distillation + self._epsilon * evenness
-        l_cls = losses.classifier_loss(l_labeled, l_unlabeled, labeled_weight=weight)
-        return losses.total_loss(l_rep, l_cls)
+        return self_training_loss(
+            views,
+            labeled_weight=self._labeled_weight,
+            epsilon=self._epsilon,
+            tau=self._tau,
+            target_tau=target_tau,
+            tau_u=self._tau_u,
+            tau_c=self._tau_c,
+        )

@@ -27,7 +27,7 @@ from igcd.methods.base import BaseMethod
 from igcd.methods.feature_space import Features, FeatureSpace
 from igcd.methods.kept_images import ImageBuffer
 from igcd.methods.method import Context, Discovery, Kept
-from igcd.methods.novel_count import CountNovel
+from igcd.methods.novel_count import CountNovel, given_number
 from igcd.methods.projector import Projector, TailAndProjector
 from igcd.methods.stage_views import LabeledViews, labeled_and_replayed
 from igcd.methods.states import State, part_of
@@ -61,7 +61,7 @@ class SnnDensity(BaseMethod):
         *,
         first_stage: Optimization,
         later_stages: Optimization,
-        count_novel: CountNovel,  # noqa: ARG002 - the peaks tell the number; every method is made alike
+        count_novel: CountNovel,
         features: Features = "tuned",
         labeled_weight: float = 0.35,
         epsilon: float = 2.0,
@@ -81,6 +81,7 @@ class SnnDensity(BaseMethod):
         frozen_weight: float = 0.5,
     ) -> None:
         super().__init__(context, first_stage=first_stage, later_stages=later_stages)
+        self._count_novel = count_novel
         self._labeled_weight, self._epsilon = labeled_weight, epsilon
         self._tau, self._tau_u, self._tau_c = tau, tau_u, tau_c
         self._max_iou, self._discovery = T, discovery
@@ -133,11 +134,12 @@ class SnnDensity(BaseMethod):
         if self._space.features == "frozen":
             return
         self._refresh()
+        n_epochs = self._optimization_of(stage).n_epochs
         row_of = {cluster: row for row, cluster in enumerate(self._classifier.category_ids.tolist())}
         targets = torch.tensor([row_of[cluster] for cluster in labeled.clusters.tolist()], dtype=torch.int64)
         self._run_training(
             self._model,
-            lambda model, batch, epoch: self._loss(model, batch, epoch, labeled.views, targets, unlabeled),
+            lambda model, batch, epoch: self._loss(model, batch, epoch / n_epochs, labeled.views, targets, unlabeled),
             stage=stage,
             n_labeled=len(labeled.clusters),
             n_unlabeled=len(unlabeled.usable_idx),
@@ -149,7 +151,13 @@ class SnnDensity(BaseMethod):
         self._classifier = self._support.encoded(self._space.tuned)
 
     def _loss(
-        self, model: nn.Module, batch: Batch, epoch: int, labeled: TrunkViews, targets: Tensor, unlabeled: TrunkViews
+        self,
+        model: nn.Module,
+        batch: Batch,
+        progress: float,
+        labeled: TrunkViews,
+        targets: Tensor,
+        unlabeled: TrunkViews,
     ) -> Tensor:
         """L = L_rep + L_cls, eq. 1 to 7, on two views of each image; λ_rep = λ_cls, the labeled weight."""
         weight, support = self._labeled_weight, self._classifier
@@ -159,7 +167,7 @@ class SnnDensity(BaseMethod):
         l_labeled = losses.labeled_loss(log_probs, views.targets.repeat(2))
         both_ways = [
             losses.unlabeled_loss(
-                support.log_probs(h_target, tau=losses.target_temperature(epoch)),
+                support.log_probs(h_target, tau=losses.target_temperature(progress)),
                 support.log_probs(h_anchor, tau=self._tau),
                 entropy_weight=self._epsilon,
             )
@@ -213,6 +221,7 @@ class SnnDensity(BaseMethod):
             n_members=max(self._n_kept, N_LEARNED) if self._space.features == "dual" else self._n_kept,
             max_iou=self._max_iou,
             by=self._discovery,
+            n_novel=given_number(self._count_novel, stage.index),
         )
         opened = self._book.open(len(found.nearest))
         rows, clusters = found.members.idx, torch.tensor(opened, dtype=torch.int64)[found.members.peak]

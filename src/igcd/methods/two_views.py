@@ -7,12 +7,20 @@ from torch import Tensor, nn
 
 from igcd.encoders.trunk_cache import TrunkViews
 from igcd.functional import losses
+from igcd.functional.self_distillation import mean_entropy_gap, mutual_distillation
 from igcd.training import Batch
+from igcd.types import IntArray
+
+Partners = tuple[IntArray, IntArray]
+"""Rows of the labeled and of the unlabeled set, one for each image of a batch."""
 
 
 @dataclass(frozen=True)
 class TwoViews:
-    """Both views of a batch after one forward pass: b images, the labeled ones first, the same in both views."""
+    """Both views of a batch after one forward pass: b images, the labeled ones first, the same in both views.
+
+    With partners, the second view of an image is that of another one.
+    """
 
     h: tuple[Tensor, Tensor]  # (b, d), rows of length 1
     z: tuple[Tensor, Tensor]  # (b, 256), rows of length 1
@@ -49,17 +57,22 @@ def two_views(
     is_open: Tensor | None = None,
     *,
     labeled_apart: bool = False,
+    partners: Partners | None = None,
 ) -> TwoViews:
     """Two views of every image of a batch through the model, which gives h and z and, with a head, cosines.
+
+    With `partners` the second view of an image is one of its partner.
 
     `targets`, (n,), are of all labeled images: categories, or columns of the open clusters. `is_open` says which
     columns of the head count: a closed cluster has -inf, which no loss could take. The model sees the first views of
     all images, then the second ones; `labeled_apart`: both views of the labeled images, then both of the others. That
     decides how sums over a batch are rounded and nothing else, so every method keeps the order its figures have.
     """
+    first_rows = batch.labeled_rows, batch.unlabeled_rows
+    second_rows = first_rows if partners is None else partners
     pairs = [
-        views.two_views(views.usable_idx[rows], batch.generator)
-        for views, rows in ((labeled, batch.labeled_rows), (unlabeled, batch.unlabeled_rows))
+        _pair(views, rows, others, batch.generator)
+        for views, rows, others in zip((labeled, unlabeled), first_rows, second_rows, strict=True)
         if views is not None and len(rows)
     ]
     order = [(part, view) for view in (0, 1) for part in range(len(pairs))]
@@ -82,6 +95,14 @@ def two_views(
     )
 
 
+def _pair(views: TrunkViews, rows: IntArray, others: IntArray, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """A view of each image, and another one of itself or of its partner. (m,), (m,) -> (m, ...), (m, ...)."""
+    first, second = views.two_views(views.usable_idx[rows], generator)
+    if others is not rows:
+        _, second = views.two_views(views.usable_idx[others], generator)
+    return first, second
+
+
 def contrastive_loss(views: TwoViews, *, labeled_weight: float, tau_u: float, tau_c: float) -> Tensor:
     """L_rep, eq. 1: λ SupCon of the labeled images + (1 − λ) InfoNCE of all images, as GCD has it. -> ()."""
     supervised = losses.supervised_contrastive(*views.z_labeled, views.targets, tau=tau_c)
@@ -101,3 +122,27 @@ def supervised_loss(views: TwoViews, *, labeled_weight: float, tau: float, tau_u
     """
     l_rep = contrastive_loss(views, labeled_weight=labeled_weight, tau_u=tau_u, tau_c=tau_c)
     return l_rep + labeled_weight * cross_entropy_of_labels(views, tau=tau)
+
+
+def self_training_loss(
+    views: TwoViews,
+    *,
+    labeled_weight: float,
+    epsilon: float,
+    tau: float,
+    target_tau: float,
+    tau_u: float,
+    tau_c: float,
+) -> Tensor:
+    """SimGCD's whole objective, L_rep + L_cls. -> ().
+
+    λ of each is supervised; 1 − λ is not, and takes in the labeled images, too: the views teach each other, and the
+    mean prediction is kept even, with the weight ε.
+    """
+    l_rep = contrastive_loss(views, labeled_weight=labeled_weight, tau_u=tau_u, tau_c=tau_c)
+    distillation = mutual_distillation(*views.cosines, tau=tau, target_tau=target_tau)
+    evenness = mean_entropy_gap((torch.cat(views.cosines) / tau).log_softmax(dim=1))
+    l_cls = losses.classifier_loss(
+        cross_entropy_of_labels(views, tau=tau), distillation + epsilon * evenness, labeled_weight=labeled_weight
+    )
+    return losses.total_loss(l_rep, l_cls)

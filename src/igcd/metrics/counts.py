@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from igcd.types import UNLABELED, IntArray
+from igcd.functional.assignment import contingency, match
+from igcd.types import UNLABELED, BoolArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,29 @@ class CategoryCount:
 def count_categories(clusters: IntArray, categories: IntArray) -> CategoryCount:
     """Distinct clusters against distinct categories; no prediction is no cluster. (n,), (m,)."""
     return CategoryCount(found=len(np.unique(clusters[clusters != UNLABELED])), true=len(np.unique(categories)))
+
+
+def count_won(
+    clusters: IntArray, categories: IntArray, *, is_new_cluster: BoolArray, is_new_category: BoolArray
+) -> CategoryCount:
+    """New categories that a new cluster wins, against how many there are. (n,), (n,), then by code: (k,), (c,).
+
+    A cluster wins a category when the matching of all images pairs the two, and it has more images of the category than
+    any other cluster. So a cluster that was opened and has no image, or only stray ones, counts for nothing.
+
+    >>> clusters, categories = np.array([0, 2, 2, 3, 0, 0]), np.array([0, 1, 1, 1, 2, 2])
+    >>> count_won(clusters, categories, is_new_cluster=np.arange(4) > 1, is_new_category=np.arange(3) > 0)
+    CategoryCount(found=1, true=2)
+    """
+    counts = contingency(clusters, categories)
+    category_of = match(counts)
+    matched = np.flatnonzero(category_of != UNLABELED)
+    won = category_of[matched]
+    n_most = counts.max(axis=0).toarray() if len(matched) else won
+    n_with_most = np.bincount(counts.indices[counts.data == n_most[counts.indices]], minlength=counts.shape[1])
+    wins = (np.asarray(counts[matched, won]) == n_most[won]) & (n_with_most[won] == 1)
+    is_new = is_new_cluster[matched] & is_new_category[won]
+    return CategoryCount(found=int((wins & is_new).sum()), true=int(is_new_category[np.unique(categories)].sum()))
 
 
 def agreement(clusters: IntArray, categories: IntArray) -> tuple[float, float]:

@@ -5,7 +5,7 @@ import numpy as np
 from igcd.functional.assignment import canonical_order, contingency, match
 from igcd.metrics.accuracy import accuracy, hits_under
 from igcd.metrics.groups import rows_by_code
-from igcd.types import UNLABELED, IntArray
+from igcd.types import UNLABELED, BoolArray, IntArray
 
 
 def identity_stability(stages: IntArray, clusters: IntArray, categories: IntArray) -> dict[int, float]:
@@ -20,21 +20,36 @@ def identity_stability(stages: IntArray, clusters: IntArray, categories: IntArra
     >>> identity_stability(stages, np.array([4, 5, 5, 4]), categories)
     {0: 100.0, 1: 0.0}
     """
-    clusters = _canonical_clusters(stages, clusters, categories)
-    category_of = np.full(int(clusters.max(initial=-1)) + 1, UNLABELED, dtype=np.int64)
-    has_cluster = np.zeros(int(categories.max(initial=-1)) + 1, dtype=np.bool_)
+    hits = hits_by_fixed_names(stages, clusters, categories, gives_names=np.ones(len(stages), dtype=np.bool_))
     stable: dict[int, float] = {}
     for stage, rows in rows_by_code(stages).items():
-        now_clusters, now_categories = clusters[rows], categories[rows]
-        open_rows = (now_clusters != UNLABELED) & ~has_cluster[now_categories]
-        open_rows[open_rows] = category_of[now_clusters[open_rows]] == UNLABELED
-        found = match(contingency(now_clusters[open_rows], now_categories[open_rows]))
-        category_of[: len(found)] = np.where(found == UNLABELED, category_of[: len(found)], found)
-        has_cluster[found[found != UNLABELED]] = True
-        percent = accuracy(hits_under(category_of, now_clusters, now_categories), now_categories)
+        percent = accuracy(hits[rows], categories[rows])
         assert percent is not None  # noqa: S101 (a stage has rows)
         stable[stage] = percent
     return stable
+
+
+def hits_by_fixed_names(
+    stages: IntArray, clusters: IntArray, categories: IntArray, *, gives_names: BoolArray
+) -> BoolArray:
+    """Whether each image is right when a cluster keeps the category that it was given first. (n,) each -> (n,).
+
+    At each stage the categories that have no cluster yet are matched with the clusters that have no category yet, by
+    the images of the stage that give names; what is matched stays so.
+    """
+    clusters = _canonical_clusters(stages, clusters, categories)
+    category_of = np.full(int(clusters.max(initial=-1)) + 1, UNLABELED, dtype=np.int64)
+    has_cluster = np.zeros(int(categories.max(initial=-1)) + 1, dtype=np.bool_)
+    hits = np.zeros(len(stages), dtype=np.bool_)
+    for rows in rows_by_code(stages).values():
+        naming = rows[gives_names[rows]]
+        open_rows = (clusters[naming] != UNLABELED) & ~has_cluster[categories[naming]]
+        open_rows[open_rows] = category_of[clusters[naming][open_rows]] == UNLABELED
+        found = match(contingency(clusters[naming][open_rows], categories[naming][open_rows]))
+        category_of[: len(found)] = np.where(found == UNLABELED, category_of[: len(found)], found)
+        has_cluster[found[found != UNLABELED]] = True
+        hits[rows] = hits_under(category_of, clusters[rows], categories[rows])
+    return hits
 
 
 def _canonical_clusters(stages: IntArray, clusters: IntArray, categories: IntArray) -> IntArray:

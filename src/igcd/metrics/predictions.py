@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
@@ -13,7 +13,7 @@ import numpy as np
 
 from igcd.errors import IgcdError, excerpt
 from igcd.records import write_bytes
-from igcd.types import UNLABELED, IntArray, Predictions
+from igcd.types import UNLABELED, IntArray, Predictions, StageTruth
 
 COLUMNS = ("stage", "split", "image_id", "category", "cluster", "group")
 SPLITS = ("test", "unlabeled")
@@ -92,6 +92,33 @@ def write_predictions(predictions: Predictions, path: Path) -> None:
         zip(predictions.stage.tolist(), *(getattr(predictions, name) for name in COLUMNS[1:]), strict=True)
     )
     write_bytes(path, text.getvalue().encode())
+
+
+def stage_predictions(stage: int, clusters: Mapping[str, Sequence[int]], truth: StageTruth) -> Predictions:
+    """The rows of one stage, from the clusters of the images of each split, in the order of the truth."""
+    truth_of = {"test": truth.test, "unlabeled": truth.unlabeled}
+    known = [truth_of[split] for split in clusters]
+    splits = [split for split, of_split in clusters.items() for _ in of_split]
+    return Predictions(
+        stage=np.full(len(splits), stage, dtype=np.int64),
+        split=tuple(splits),
+        image_id=tuple(image_id for part in known for image_id in part.image_ids),
+        category=tuple(category for part in known for category in part.categories),
+        cluster=tuple(str(cluster) for of_split in clusters.values() for cluster in of_split),
+        group=tuple(group for part in known for group in part.groups),
+    )
+
+
+def join_predictions(parts: Sequence[Predictions]) -> Predictions:
+    """The rows of several tables, one after another: those of the stages of a run."""
+    return Predictions(
+        stage=np.concatenate([part.stage for part in parts]),
+        split=tuple(value for part in parts for value in part.split),
+        image_id=tuple(value for part in parts for value in part.image_id),
+        category=tuple(value for part in parts for value in part.category),
+        cluster=tuple(value for part in parts for value in part.cluster),
+        group=tuple(value for part in parts for value in part.group),
+    )
 
 
 def code_predictions(predictions: Predictions, source: str = "predictions") -> CodedPredictions:

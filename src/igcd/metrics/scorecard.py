@@ -7,8 +7,9 @@ from typing import Any, get_args
 
 import numpy as np
 
+from igcd.metrics import later_work
 from igcd.metrics.accuracy import Average, accuracy, matched_hits
-from igcd.metrics.counts import CategoryCount, agreement, count_categories
+from igcd.metrics.counts import CategoryCount, agreement, count_categories, count_won
 from igcd.metrics.forgetting import final_discovery, final_forgetting, maximum_forgetting, mean_discovery
 from igcd.metrics.groups import OldDefinition, first_stages, regroup, rows_by_code
 from igcd.metrics.identity import identity_stability
@@ -49,6 +50,7 @@ class StageDetail:
     identity: float
     count_all: CategoryCount
     count_new: CategoryCount  # categories and clusters that have no row in an earlier stage
+    count_won: CategoryCount  # New categories without a row in an earlier stage, and those that a new cluster wins
 
     def to_json(self) -> dict[str, Any]:
         """The detail as plain data."""
@@ -59,7 +61,11 @@ class StageDetail:
             "NMI": self.nmi,
             "ARI": self.ari,
             "identity": self.identity,
-            "count": {"all": self.count_all.to_json(), "new": self.count_new.to_json()},
+            "count": {
+                "all": self.count_all.to_json(),
+                "new": self.count_new.to_json(),
+                "won": self.count_won.to_json(),
+            },
         }
 
 
@@ -70,31 +76,55 @@ class Scorecard:
     default: str
     variants: Mapping[str, Variant]
     details: tuple[StageDetail, ...]
+    later_work: Mapping[str, later_work.Scores]  # what Happy, VB-CGCD and PromptCCD report, each by its own definition
 
     def to_json(self) -> dict[str, Any]:
         """The default variant on top, all of them under `variants`. Percent; None where undefined."""
         top = self.variants[self.default].to_json()
         top["stages"] = [stage | detail.to_json() for stage, detail in zip(top["stages"], self.details, strict=True)]
-        return {"default": self.default, **top, "variants": {k: v.to_json() for k, v in self.variants.items()}}
+        return {
+            "default": self.default,
+            **top,
+            "later_work": {whose: dict(scores) for whose, scores in self.later_work.items()},
+            "variants": {k: v.to_json() for k, v in self.variants.items()},
+        }
 
 
 def scorecard(predictions: Predictions, source: str = "predictions") -> Scorecard:
-    """Score predictions in every variant: `split/matching/average/Old`, first of each the default.
+    """Score predictions in every variant: `split/matching/average/Old`, the default one first.
 
-    The default split is test, or unlabeled where there are no test images. Errors name the source and the line.
+    The default split is test, or unlabeled where there are no test images, and for static GCD: one stage with unlabeled
+    images. Its published figures are of the unlabeled images. Errors name the source and the line.
     """
     coded = code_predictions(predictions, source)
+    rows_of_splits = rows_by_code(coded.split)
+    if len(np.unique(coded.stage)) == 1:
+        rows_of_splits = dict(sorted(rows_of_splits.items(), reverse=True))
     groups_by: dict[OldDefinition, IntArray | None] = {
         old: regroup(coded.stage, coded.category, coded.group, old=old) for old in get_args(OldDefinition)
     }
     variants: dict[str, Variant] = {}
     details: tuple[StageDetail, ...] = ()
-    for split_code, rows_of_split in rows_by_code(coded.split).items():
+    for split_code, rows_of_split in rows_of_splits.items():
         rows = coded.take(rows_of_split)
         groups = {old: None if by is None else by[rows_of_split] for old, by in groups_by.items()}
         variants |= {f"{SPLITS[split_code]}/{name}": variant for name, variant in _variants(rows, groups).items()}
         details = details or _details(coded, rows)
-    return Scorecard(default=next(iter(variants)), variants=variants, details=details)
+    return Scorecard(
+        default=next(iter(variants)), variants=variants, details=details, later_work=_later_work(coded, variants)
+    )
+
+
+def _later_work(coded: CodedPredictions, variants: Mapping[str, Variant]) -> dict[str, later_work.Scores]:
+    """By whose definition; of a stream with test images and later stages alone."""
+    soft, hard = (variants.get(f"test/v2/image/{old}") for old in ("soft", "hard"))
+    if soft is None or hard is None or coded.stage.max() == 0:
+        return {}
+    return {
+        "Happy": later_work.happy(soft.stages, soft.forgetting["paper"]),
+        "VB-CGCD": later_work.vb_cgcd(coded),
+        "PromptCCD": later_work.promptccd(hard.stages),
+    }
 
 
 def _variants(rows: CodedPredictions, groups_by: Mapping[OldDefinition, IntArray | None]) -> dict[str, Variant]:
@@ -174,7 +204,7 @@ def _undefined(rows: CodedPredictions) -> Variant:
 
 
 def _details(coded: CodedPredictions, rows: CodedPredictions) -> tuple[StageDetail, ...]:
-    """Details of the stages of one split; what is new is told by the rows of both splits."""
+    """Details of the stages of one split; the rows of both splits define what is new."""
     predicted = coded.cluster != UNLABELED
     category_first = first_stages(coded.stage, coded.category)
     cluster_first = first_stages(coded.stage[predicted], coded.cluster[predicted])
@@ -185,6 +215,8 @@ def _details(coded: CodedPredictions, rows: CodedPredictions) -> tuple[StageDeta
         clusters = now.cluster[now.cluster != UNLABELED]
         nmi, ari = agreement(now.cluster, now.category)
         count_all = count_categories(clusters, now.category)
+        is_new_category = category_first == stage
+        is_new_category[now.category[now.group != NEW]] = False
         details.append(
             StageDetail(
                 n_images=len(now.stage),
@@ -196,6 +228,12 @@ def _details(coded: CodedPredictions, rows: CodedPredictions) -> tuple[StageDeta
                 count_all=count_all,
                 count_new=count_categories(
                     clusters[cluster_first[clusters] == stage], now.category[category_first[now.category] == stage]
+                ),
+                count_won=count_won(
+                    now.cluster,
+                    now.category,
+                    is_new_cluster=cluster_first == stage,
+                    is_new_category=is_new_category,
                 ),
             )
         )

@@ -1,19 +1,19 @@
 """The page and the tables of a comparison, from the records of its runs."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from igcd import __version__
 from igcd.records import write_bytes
+from igcd.report.comparison_pictures import ComparedPictures
 from igcd.report.comparison_table import ComparisonTable, Row
-from igcd.report.comparison_text import as_csv, as_latex, as_markdown, pairs_note
-from igcd.report.page import duration, file_size, number, score
+from igcd.report.comparison_text import FOUND_NOTE, as_csv, as_latex, as_markdown, kept, pairs_note, pipe_table
+from igcd.report.later_work_text import later_work_note, later_work_table
 from igcd.report.scatter import old_against_new
 from igcd.report.spread import PairedTest, Spread
+from igcd.report.templating import make_environment, read_script, script_json
 
 
 @dataclass(frozen=True)
@@ -37,12 +37,17 @@ class ComparisonPage:
     runs: Mapping[tuple[str, int], RunLink]
     what: str = "Method"
     """What the rows are."""
+    curves: Mapping[str, Mapping[str, Mapping[int, float]]] = field(default_factory=dict)
+    """Mean accuracy by row, group and stage."""
+    pictures: ComparedPictures | None = None
+    pictures_fault: str | None = None
+    """Why there are none although there should be."""
 
 
 def write_comparison(page: ComparisonPage, folder: Path) -> Path:
     """Writes the tables, the figure and index.html, each whole or not at all; the path of the page."""
     texts = {
-        "table.md": as_markdown(page.table, page.title, page.command),
+        "table.md": as_markdown(page.table, page.title, page.command, _more(page.table)),
         "table.csv": as_csv(page.table),
         "table.tex": as_latex(page.table, page.title),
         "index.html": render(page),
@@ -54,17 +59,24 @@ def write_comparison(page: ComparisonPage, folder: Path) -> Path:
     return folder / "index.html"
 
 
+def _more(table: ComparisonTable) -> list[str]:
+    """Further parts of the Markdown file."""
+    shown = later_work_table(table)
+    return [] if shown is None else ["## As later work scores", later_work_note(table), pipe_table(*shown)]
+
+
 def render_figure(table: ComparisonTable) -> str | None:
     """Old against New as an SVG file of its own; None where no row has both."""
     scatter = old_against_new(table)
-    return None if scatter is None else _environment().get_template("scatter_file.svg.j2").render(scatter=scatter)
+    return None if scatter is None else make_environment().get_template("scatter_file.svg.j2").render(scatter=scatter)
 
 
 def render(page: ComparisonPage) -> str:
     """The page of a comparison."""
     table = page.table
     overall = table.overall or list(table.columns[:1])
-    template = _environment().get_template("comparison.html.j2")
+    groups = list(dict.fromkeys(group for own in page.curves.values() for group in own))
+    template = make_environment().get_template("comparison.html.j2")
     return template.render(
         title=page.title,
         what=page.what,
@@ -73,10 +85,14 @@ def render(page: ComparisonPage) -> str:
         starts={columns[0].key for _, columns in table.stages} | {column.key for column in table.overall[:1]},
         has_paper=any(row.paper_figures for row in table.rows),
         has_bound=any(row.is_upper_bound for row in table.rows),
-        has_found=bool(table.true_new) and any(row.found for row in table.rows),
+        has_found=bool(table.true_new) and any(row.opened for row in table.rows),
         has_lite0="ImageNet labels" in table.encoder,
         scatter=old_against_new(table),
         pairs_note=pairs_note(table),
+        found_note=FOUND_NOTE,
+        later_work=later_work_table(table),
+        later_work_note=later_work_note(table),
+        kept=kept,
         matrices=[(column, both_ways(table.pairs[column.key])) for column in overall if table.pairs[column.key]],
         names=[row.name for row in table.rows],
         slowest=max((row.seconds.mean for row in table.rows if row.seconds), default=1.0) or 1.0,
@@ -87,19 +103,19 @@ def render(page: ComparisonPage) -> str:
         failures=[(f"{name}, seed {seed}", run.failure) for (name, seed), run in page.runs.items() if run.failure],
         command=page.command,
         version=__version__,
+        exploration=None,
+        script=read_script(["tables.js", "tiles.js", "compare.js"]),
+        pictures=page.pictures,
+        pictures_fault=page.pictures_fault,
+        groups=groups,
+        data=script_json(
+            {
+                "rows": [{"name": row.name, "is_bound": row.is_upper_bound} for row in table.rows],
+                "curves": [page.curves.get(row.name, {}) for row in table.rows],
+                "pictures": page.pictures.to_json() if page.pictures else None,
+            }
+        ),
     )
-
-
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("igcd.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"score": score, "size": file_size, "duration": duration, "number": number}
-    return environment
 
 
 def headline(table: ComparisonTable) -> str:
@@ -142,7 +158,14 @@ def comparison_json(page: ComparisonPage) -> dict[str, Any]:
                     key: _spread_json(value) | {"rank": row.ranks.get(key), "paper": row.paper_figures.get(key)}
                     for key, value in row.scores.items()
                 },
-                "found": {str(stage): _spread_json(value) for stage, value in row.found.items()},
+                "opened": {str(stage): _spread_json(value) for stage, value in row.opened.items()},
+                "won": {str(stage): _spread_json(value) for stage, value in row.won.items()},
+                "later_work": {
+                    whose: {name: _spread_json(value) for name, value in scores.items()}
+                    for whose, scores in row.later_work.items()
+                },
+                "kept_images": None if row.kept_images is None else _spread_json(row.kept_images),
+                "kept_bytes": None if row.kept_bytes is None else _spread_json(row.kept_bytes),
                 "seconds": None if row.seconds is None else _spread_json(row.seconds),
                 "peak_memory_bytes": None if row.peak_memory is None else int(row.peak_memory),
             }

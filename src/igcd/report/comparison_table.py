@@ -1,6 +1,6 @@
 """Methods beside each other: mean and spread over seeds, laid out as the paper's tables, from the records of runs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -9,13 +9,15 @@ from pydantic import ValidationError
 
 from igcd.errors import IgcdError
 from igcd.report.paper import PublishedCount, PublishedFigures, published_count, published_figures
-from igcd.report.run_records import Results
+from igcd.report.run_records import Results, StageResult
 from igcd.report.score_table import groups_of_stage
 from igcd.report.spread import PairedTest, Spread, paired_test, ranks, spread
 
 UPPER_BOUND = "supervised"
 """It sees the true labels, so it takes no part in the contest for best."""
 OVERALL = ("M_f", "M_d")
+LATER_WORK_LAYOUT = "-cgcd"
+"""How streams in the layout of later work are called."""
 LITE0 = "tf_efficientnet_lite0"
 
 
@@ -66,13 +68,21 @@ class Row:
     """By column of this table."""
     seconds: Spread | None
     peak_memory: float | None
-    found: Mapping[int, Spread]
-    """New categories found, by stage."""
+    opened: Mapping[int, Spread]
+    """Clusters opened for new categories, by stage."""
+    won: Mapping[int, Spread]
+    """New categories that such a cluster wins, by stage; empty for records that do not have it."""
+    kept_images: Spread | None
+    """Images of the past that are held after the last stage."""
+    kept_bytes: Spread | None
+    """What is held of the past after the last stage: images, features, statistics."""
     paper_found: PublishedCount | None
+    later_work: Mapping[str, Mapping[str, Spread]]
+    """What later work reports, by whose definition and score."""
 
     @property
     def is_upper_bound(self) -> bool:
-        """Whether it was told what the others have to find."""
+        """Whether it was given what the others have to find."""
         return self.method == UPPER_BOUND
 
     @property
@@ -106,6 +116,16 @@ class ComparisonTable:
     def overall(self) -> list[Column]:
         """The columns that are of no stage."""
         return [column for column in self.columns if column.stage is None]
+
+    @property
+    def later_work_columns(self) -> list[tuple[str, str]]:
+        """Whose definition and which score, for a stream in the layout of later work; none for others."""
+        if not self.stream.endswith(LATER_WORK_LAYOUT):
+            return []
+        found = {
+            (whose, name): None for row in self.rows for whose, scores in row.later_work.items() for name in scores
+        }
+        return list(found)
 
     @property
     def paper_tables(self) -> list[str]:
@@ -150,7 +170,9 @@ def comparison_table(rows: Sequence[RowRecords]) -> ComparisonTable:
             for column in columns
         },
         true_new={
-            stage.stage: stage.count.new.true for stage in runs[0].stages if stage.stage > 0 or len(runs[0].stages) == 1
+            stage.stage: (stage.count.won or stage.count.new).true
+            for stage in runs[0].stages
+            if stage.stage > 0 or len(runs[0].stages) == 1
         },
         encoder=encoder_note([results.config for results in runs]),
     )
@@ -231,10 +253,6 @@ def _row(
         key if "." in key or key in OVERALL else f"S{last_stage}.{key}": value for key, value in figures.items()
     }
     runs = list(row.results.values())
-    found = {
-        stage: spread([float(one.found) for results in runs for one in results.stages if one.stage == stage])
-        for stage in sorted({one.stage for results in runs for one in results.stages})
-    }
     return Row(
         name=row.name,
         method=_method(row),
@@ -246,11 +264,58 @@ def _row(
         paper_figures={key: value for key, value in on_stages.items() if key in scores},
         seconds=spread([results.seconds.learn + results.seconds.predict for results in runs]),
         peak_memory=max((float(results.peak_memory_bytes) for results in runs), default=None),
-        found={stage: value for stage, value in found.items() if value is not None},
+        opened=_by_stage(runs, lambda stage: stage.opened),
+        won=_by_stage(runs, lambda stage: None if stage.count.won is None else stage.count.won.found),
+        kept_images=spread([float(results.stages[-1].kept.images) for results in runs]),
+        kept_bytes=spread([float(results.stages[-1].kept.bytes) for results in runs]),
         paper_found=published_count(stream, row.paper_row or _method(row)) if row.paper else None,
+        later_work=_later_work(runs),
     )
+
+
+def _later_work(runs: Sequence[Results]) -> dict[str, dict[str, Spread]]:
+    """Mean and spread over the runs of every score that later work reports."""
+    values: dict[str, dict[str, list[float]]] = {}
+    for results in runs:
+        for whose, scores in results.later_work.items():
+            for name, value in scores.items():
+                if value is not None:
+                    values.setdefault(whose, {}).setdefault(name, []).append(value)
+    return {
+        whose: {name: over for name, several in scores.items() if (over := spread(several)) is not None}
+        for whose, scores in values.items()
+    }
+
+
+def _by_stage(runs: Sequence[Results], count: Callable[[StageResult], int | None]) -> dict[int, Spread]:
+    """A count of the stages, over the runs that have it."""
+    found: dict[int, Spread] = {}
+    for stage in sorted({one.stage for results in runs for one in results.stages}):
+        counts = [count(one) for results in runs for one in results.stages if one.stage == stage]
+        over_seeds = spread([float(value) for value in counts if value is not None])
+        if over_seeds is not None:
+            found[stage] = over_seeds
+    return found
 
 
 def _pairs(names: Sequence[str], values: Mapping[str, Mapping[int, float]]) -> dict[tuple[str, str], PairedTest]:
     tests = {pair: paired_test(values[pair[0]], values[pair[1]]) for pair in combinations(names, 2)}
     return {pair: test for pair, test in tests.items() if test is not None}
+
+
+def curves(rows: Sequence[RowRecords]) -> dict[str, dict[str, dict[int, float]]]:
+    """Mean accuracy over seeds by row, group and stage; of groups that a row has at two stages or more."""
+    means: dict[str, dict[str, dict[int, float]]] = {}
+    for row in rows:
+        values: dict[str, dict[int, list[float]]] = {}
+        for results in row.results.values():
+            for stage in results.stages:
+                for group, score in stage.scores.items():
+                    if score is not None:
+                        values.setdefault(group, {}).setdefault(stage.stage, []).append(score)
+        means[row.name] = {
+            group: {stage: sum(scores) / len(scores) for stage, scores in sorted(by_stage.items())}
+            for group, by_stage in values.items()
+            if len(by_stage) > 1
+        }
+    return means

@@ -5,10 +5,14 @@ import io
 from collections.abc import Callable, Sequence
 
 from igcd.report.comparison_table import Column, ComparisonTable, Row
-from igcd.report.page import duration, file_size
 from igcd.report.spread import FEW_SEEDS, MIN_SEEDS_FOR_TEST, PairedTest, Spread
+from igcd.report.templating import duration, file_size
 
 NO_VALUE = "–"
+FOUND_NOTE = (
+    "New categories that a new cluster wins on the scored images: it is matched with the category and has more of its "
+    "images than any other cluster. In brackets the clusters that were opened for them."
+)
 
 
 def spread_text(value: Spread | None) -> str:
@@ -22,8 +26,8 @@ def spread_text(value: Spread | None) -> str:
     return f"{value.mean:.1f}" if value.deviation is None else f"{value.mean:.1f} ± {value.deviation:.1f}"
 
 
-def as_markdown(table: ComparisonTable, title: str, command: str) -> str:
-    """The scores, the new categories found, time and memory, and the paired tests."""
+def as_markdown(table: ComparisonTable, title: str, command: str, more: Sequence[str] = ()) -> str:
+    """The scores, the new categories found, further parts, time and memory, and the paired tests."""
     score_heads = [f"{_head(column)} {column.arrow}" for column in table.columns]
     score_rows = []
     for row in table.rows:
@@ -38,13 +42,18 @@ def as_markdown(table: ComparisonTable, title: str, command: str) -> str:
         f"<u>second</u>{_bound_note(table)}.{_paper_note(table)}",
         pipe_table(["method", "seeds", *score_heads], score_rows),
     ]
-    if table.true_new and any(row.found for row in table.rows):
-        parts += ["## New categories found", pipe_table(*_found(table))]
+    if table.true_new and any(row.opened for row in table.rows):
+        parts += ["## New categories found", FOUND_NOTE, pipe_table(*_found(table))]
     parts += [
+        *more,
         "## Time and memory",
         "Learning and predicting, all stages, mean over seeds; the first run of a seed also fills the trunk cache. "
-        "Memory: the largest peak of a process.",
-        pipe_table(["method", "time", "peak memory"], [[row.name, *cost(row)] for row in table.rows]),
+        "Memory: the largest peak of a process. Kept: of the past, after the last stage; bytes of images, features and "
+        "statistics.",
+        pipe_table(
+            ["method", "time", "peak memory", "images kept", "bytes kept"],
+            [[row.name, *cost(row), *kept(row)] for row in table.rows],
+        ),
         "## Paired tests over seeds",
         pairs_note(table),
     ]
@@ -78,6 +87,8 @@ def as_csv(table: ComparisonTable) -> str:
             figures = [row.seconds.mean, _or_empty(row.seconds.deviation)]
             writer.writerow([row.name, row.method, "seconds", "lower", *figures, seeds, "", ""])
             writer.writerow([row.name, row.method, "peak_memory_bytes", "lower", row.peak_memory, "", seeds, "", ""])
+        for name, count in _counts(row).items():
+            writer.writerow([row.name, row.method, name, "", count.mean, _or_empty(count.deviation), seeds, "", ""])
     return file.getvalue()
 
 
@@ -141,6 +152,17 @@ def cost(row: Row) -> list[str]:
     return [NO_VALUE if row.seconds is None else duration(row.seconds.mean), memory]
 
 
+def kept(row: Row) -> list[str]:
+    """Images and bytes of the past, for people."""
+    images = NO_VALUE if row.kept_images is None else f"{row.kept_images.mean:,.0f}"
+    return [images, NO_VALUE if row.kept_bytes is None else file_size(int(row.kept_bytes.mean))]
+
+
+def found_text(row: Row, stage: int) -> str:
+    """New categories that a cluster wins, and how many clusters were opened for them."""
+    return f"{spread_text(row.won.get(stage))} ({spread_text(row.opened.get(stage))})"
+
+
 def escape_latex(text: str) -> str:
     r"""Text that LaTeX prints as it is.
 
@@ -179,7 +201,7 @@ def _found(table: ComparisonTable) -> tuple[list[str], list[list[str]]]:
     heads = ["method", *(f"stage {stage} (of {table.true_new[stage]:,})" for stage in stages)]
     rows = []
     for row in table.rows:
-        rows.append([row.name, *(spread_text(row.found.get(stage)) for stage in stages)])
+        rows.append([row.name, *(found_text(row, stage) for stage in stages)])
         if row.paper_found is not None:
             counts = dict(zip(stages, zip(row.paper_found.found, row.paper_found.true, strict=True), strict=False))
             cells = [
@@ -187,6 +209,15 @@ def _found(table: ComparisonTable) -> tuple[list[str], list[list[str]]]:
             ]
             rows.append([f"↳ paper, table {row.paper_found.table}", *cells])
     return heads, rows
+
+
+def _counts(row: Row) -> dict[str, Spread]:
+    """What is counted and is no score, by its name in the CSV file."""
+    counts = {f"S{stage}.won": value for stage, value in row.won.items()}
+    counts |= {f"S{stage}.opened": value for stage, value in row.opened.items()}
+    counts |= {f"{whose} {name}": value for whose, scores in row.later_work.items() for name, value in scores.items()}
+    held = {"kept_images": row.kept_images, "kept_bytes": row.kept_bytes}
+    return counts | {name: value for name, value in held.items() if value is not None}
 
 
 def _head(column: Column) -> str:

@@ -9,7 +9,7 @@ from igcd.functional.assignment import contingency, match
 from igcd.metrics.accuracy import accuracy, matched_hits
 from igcd.metrics.groups import rows_by_code
 from igcd.metrics.predictions import NO_CLUSTER, OLD, SPLITS, code_predictions
-from igcd.types import UNLABELED, Predictions
+from igcd.types import UNLABELED, BoolArray, IntArray, Predictions
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,41 @@ def known_and_novel(
     return KnownNovel(counts[True, True], counts[True, False], counts[False, True], counts[False, False], n_without)
 
 
-def most_confused(predictions: Predictions, *, stage: int, split: str, n_pairs: int) -> list[ConfusedPair]:
-    """The pairs with the most images at one stage, under the matching that the scores use."""
+@dataclass(frozen=True)
+class Crossing:
+    """Clusters against categories at one stage: cells with images, and the category that scores match a cluster with.
+
+    A cell is a cluster, a category and the number of images that are in both, (n_cells,) each.
+    """
+
+    categories: tuple[str, ...]
+    clusters: tuple[str, ...]
+    cell_cluster: IntArray
+    cell_category: IntArray
+    cell_images: IntArray
+    category_of: IntArray  # (n_clusters,) UNLABELED where a cluster is matched with none
+    n_images: IntArray  # (n_categories,), also those without a prediction
+
+    @property
+    def is_right(self) -> BoolArray:
+        """Whether the images of a cell are where the matching wants them. (n_cells,)."""
+        return np.asarray(self.category_of[self.cell_cluster] == self.cell_category, dtype=np.bool_)
+
+    @property
+    def n_right(self) -> IntArray:
+        """Images of each category that are right. (n_categories,)."""
+        right = self.is_right
+        counts = np.bincount(self.cell_category[right], self.cell_images[right], minlength=len(self.categories))
+        return counts.astype(np.int64)
+
+    def stands_for(self, cluster: int) -> str | None:
+        """The category that a cluster is matched with."""
+        category = int(self.category_of[cluster])
+        return None if category == UNLABELED else self.categories[category]
+
+
+def cross(predictions: Predictions, *, stage: int, split: str) -> Crossing:
+    """Counts what is taken for what, under the matching that the scores use."""
     rows = _rows(predictions, stage, split)
     names = sorted({predictions.category[row] for row in rows})
     code_of = {name: code for code, name in enumerate(names)}
@@ -62,23 +95,82 @@ def most_confused(predictions: Predictions, *, stage: int, split: str, n_pairs: 
     number_of = {name: number for number, name in enumerate(clusters)} | {NO_CLUSTER: UNLABELED}
     categories_now = np.array([code_of[predictions.category[row]] for row in rows], dtype=np.int64)
     clusters_now = np.array([number_of[predictions.cluster[row]] for row in rows], dtype=np.int64)
-
     counts = contingency(clusters_now, categories_now)
-    category_of = match(counts)
-    n_of_category = np.bincount(categories_now, minlength=len(names))
     cells = counts.tocoo()
+    return Crossing(
+        categories=tuple(names),
+        clusters=tuple(clusters),
+        cell_cluster=cells.row.astype(np.int64),
+        cell_category=cells.col.astype(np.int64),
+        cell_images=cells.data.astype(np.int64),
+        category_of=match(counts),
+        n_images=np.bincount(categories_now, minlength=len(names)).astype(np.int64),
+    )
+
+
+def most_confused(crossing: Crossing, *, n_pairs: int) -> list[ConfusedPair]:
+    """The pairs with the most images."""
+    wrong = np.flatnonzero(~crossing.is_right)
     pairs = [
         ConfusedPair(
-            category=names[category],
-            taken_for=names[category_of[cluster]] if category_of[cluster] != UNLABELED else None,
-            cluster=clusters[cluster],
-            n_images=n_images,
-            n_of_category=int(n_of_category[category]),
+            category=crossing.categories[crossing.cell_category[cell]],
+            taken_for=crossing.stands_for(crossing.cell_cluster[cell]),
+            cluster=crossing.clusters[crossing.cell_cluster[cell]],
+            n_images=int(crossing.cell_images[cell]),
+            n_of_category=int(crossing.n_images[crossing.cell_category[cell]]),
         )
-        for cluster, category, n_images in zip(cells.row.tolist(), cells.col.tolist(), cells.data.tolist(), strict=True)
-        if category_of[cluster] != category
+        for cell in wrong.tolist()
     ]
     return sorted(pairs, key=lambda pair: (-pair.n_images, pair.category, pair.cluster))[:n_pairs]
+
+
+@dataclass(frozen=True)
+class ConfusionTable:
+    """The part of a crossing with the most errors: some categories, and the clusters that their images are in."""
+
+    categories: IntArray  # (r,) rows, positions in the crossing
+    clusters: IntArray  # (c,) columns
+    counts: IntArray  # (r, c) images
+    n_elsewhere: IntArray  # (r,) images in other clusters, or without a prediction
+    is_right: BoolArray  # (r, c)
+
+
+def confusion_table(crossing: Crossing, *, n_rows: int, n_columns: int) -> ConfusionTable:
+    """The categories with the most errors, each with its own cluster; the remaining columns take most of the errors."""
+    wrong = crossing.n_images - crossing.n_right
+    rows = np.sort(np.argsort(-wrong, kind="stable")[:n_rows])
+    in_rows = np.isin(crossing.cell_category, rows)
+    own = np.isin(crossing.category_of, rows)
+    received = np.bincount(
+        crossing.cell_cluster[in_rows], crossing.cell_images[in_rows], minlength=len(crossing.clusters)
+    )
+    ranked = np.argsort(-received - own * received.sum(), kind="stable")[:n_columns]
+    chosen = ranked[(received[ranked] > 0) | own[ranked]]
+    # Where a cluster stands for a row, it stands in the same order, so that what is right lies on the diagonal.
+    place = {category: at for at, category in enumerate(rows.tolist())}
+    columns = np.array(
+        sorted(
+            chosen.tolist(), key=lambda cluster: (place.get(int(crossing.category_of[cluster]), len(rows)), cluster)
+        ),
+        dtype=np.int64,
+    )
+    counts = np.zeros((len(rows), len(columns)), dtype=np.int64)
+    shown = in_rows & np.isin(crossing.cell_cluster, columns)
+    column_of = {cluster: at for at, cluster in enumerate(columns.tolist())}
+    for category, cluster, n in zip(
+        crossing.cell_category[shown].tolist(),
+        crossing.cell_cluster[shown].tolist(),
+        crossing.cell_images[shown].tolist(),
+        strict=True,
+    ):
+        counts[place[category], column_of[cluster]] = n
+    return ConfusionTable(
+        categories=rows,
+        clusters=columns,
+        counts=counts,
+        n_elsewhere=crossing.n_images[rows] - counts.sum(axis=1),
+        is_right=crossing.category_of[columns][None, :] == rows[:, None],
+    )
 
 
 def accuracy_on_first_categories(predictions: Predictions, *, split: str) -> dict[int, float | None]:

@@ -11,8 +11,8 @@ from igcd.report.run_records import DiscoveryRecord, Run, StageRecord
 from igcd.report.thumbnails import Thumbnail, thumbnail
 
 MAX_DISCOVERIES = 96
-"""On the whole page, shared by its stages: with their pictures about 5 MB."""
-N_IMAGES = 8
+"""On the whole page, shared by its stages: with their pictures about 3 MB. All are in the table of categories."""
+N_IMAGES = 6
 N_EXAMPLES = 3
 
 Verdict = Literal["new", "again", "known", "empty", "unknown"]

@@ -1,4 +1,4 @@
-"""The page: what the records say, arranged for reading, in one HTML file that needs nothing else."""
+"""The page of a run: what the records say, arranged to be looked at, in one HTML file that needs nothing else."""
 
 import json
 import shlex
@@ -7,26 +7,43 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from igcd.records import write_bytes
 from igcd.report.charts import Chart, line_chart
 from igcd.report.confusion import (
     ConfusedPair,
+    Crossing,
     KnownNovel,
     accuracy_on_first_categories,
     categories_of_group,
+    cross,
     known_and_novel,
     most_confused,
 )
+from igcd.report.confusion_matrix import confusion_matrix
 from igcd.report.discoveries import StageGallery, galleries
+from igcd.report.exploration import Entry
 from igcd.report.paper import PUBLISHED, PUBLISHED_COUNTS, differences
+from igcd.report.picture_sheets import read_pictures
+from igcd.report.run_exploration import category_entries, cluster_names, explore_run
 from igcd.report.run_records import Run, read_run
 from igcd.report.score_table import level_table, score_table
+from igcd.report.templating import make_environment, read_script
 from igcd.report.thumbnails import Thumbnail, thumbnail
 from igcd.report.world_map import world_map
 
 N_PAIRS = 10
+N_FACES = 12
+"""Pictures that the page opens with."""
+EXPLORING = ("tables.js", "tiles.js", "explore.js", "photos.js", "map.js", "categories.js")
+KINDS = {
+    "known": "known",
+    "new": "new, found",
+    "missed": "new, missed",
+    "extra": "stands for none",
+    "unsure": "unsure",
+}
+TEXT_FACTS = ("Most often taken for", "Most like")
+"""Facts that are words: they stand at the left of their column."""
 N_MISSED = 12
 """Names of missed categories written out per stage."""
 
@@ -44,10 +61,11 @@ class Pair:
 
 @dataclass(frozen=True)
 class CountRow:
-    """Categories found at a stage, and how many there were; the paper's numbers where it has them."""
+    """Clusters opened at a stage, new categories won, and how many there were; the paper's where it has them."""
 
     stage: int
-    found: int
+    opened: int
+    won: int | None
     true: int
     n_clusters: int
     n_categories: int
@@ -76,46 +94,92 @@ def write_report(folder: Path) -> Path:
 
 def render(run: Run) -> str:
     """The page of a run."""
-    environment = Environment(
-        loader=PackageLoader("igcd.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {"score": score, "share": share, "size": file_size, "duration": duration, "number": number}
     results = run.results
     split = results.default.partition("/")[0]
     stage_galleries = galleries(run)
+    pictures = read_pictures(run.folder)
+    places = _stage_places(run)
+    crossing = cross(run.predictions, stage=run.stages[-1].stage, split=split)
+    entries = category_entries(run, crossing, split)
     published = PUBLISHED.get(results.stream, ()) if results.method == "snn_density" else ()
     encoder = results.config.get("encoder", {})
-    return environment.get_template("page.html.j2").render(
-        run=run,
-        results=results,
-        split=split,
-        headline=headline(run, stage_galleries),
-        ended=run.ended and run.ended[:10],
-        n_found=sum(result.found for result in results.stages),
-        n_new=sum(gallery.n_new for gallery in stage_galleries),
-        table=score_table(results, "This run", _our_note(results.config), published),
-        levels=None if run.taxonomy is None else level_table(run.predictions, run.taxonomy, split),
-        published=published,
-        differences=differences(results.config, run.spec),
-        default_weights=encoder.get("weights") == "pip",
-        charts=_charts(run, split),
-        galleries=stage_galleries,
-        n_missed=N_MISSED,
-        confusions=_confusions(run, split),
-        pairs=confused_pairs(run, split),
-        counts=_counts(run, stage_galleries),
-        count_table=PUBLISHED_COUNTS[results.stream].table
-        if published and results.stream in PUBLISHED_COUNTS
-        else None,
-        map=world_map(run.places) if run.places is not None and len(run.places.stage) else None,
-        places=_stage_places(run),
-        config=json.dumps(results.config, indent=2, ensure_ascii=False),
-        folder=shlex.quote(run.folder.resolve().name),
+    return (
+        make_environment()
+        .get_template("run.html.j2")
+        .render(
+            run=run,
+            results=results,
+            split=split,
+            headline=headline(run, stage_galleries),
+            script=read_script(EXPLORING if pictures else EXPLORING[:1]),
+            exploration=explore_run(run, pictures, [_stage_name(place) for place in places.values()], split)
+            if pictures
+            else None,
+            faces=faces(run, entries, stage_galleries),
+            entries=entries,
+            entry_of=_entry_of(entries),
+            kinds=KINDS,
+            texts=TEXT_FACTS,
+            matrices=[matrix for record in run.stages if (matrix := confusion_matrix(run, record, split)) is not None],
+            ended=run.ended and run.ended[:10],
+            n_found=sum(result.opened for result in results.stages),
+            n_new=sum(gallery.n_new for gallery in stage_galleries),
+            table=score_table(results, "This run", _our_note(results.config), published),
+            levels=None if run.taxonomy is None else level_table(run.predictions, run.taxonomy, split),
+            published=published,
+            differences=differences(results.config, run.spec),
+            default_weights=encoder.get("weights") == "pip",
+            charts=_charts(run, split),
+            galleries=stage_galleries,
+            n_missed=N_MISSED,
+            confusions=_confusions(run, split),
+            pairs=confused_pairs(run, crossing),
+            counts=_counts(run, stage_galleries),
+            count_table=PUBLISHED_COUNTS[results.stream].table
+            if published and results.stream in PUBLISHED_COUNTS
+            else None,
+            map=world_map(run.places) if run.places is not None and len(run.places.stage) else None,
+            places=places,
+            config=json.dumps(results.config, indent=2, ensure_ascii=False),
+            folder=shlex.quote(run.folder.resolve().name),
+        )
     )
+
+
+@dataclass(frozen=True)
+class Face:
+    """A picture that the page opens with, what it shows, and the category page it leads to."""
+
+    picture: Thumbnail
+    name: str
+    entry: int | None
+
+
+def faces(run: Run, entries: Sequence[Entry], stage_galleries: Sequence[StageGallery]) -> list[Face]:
+    """The most typical image of the discoveries, those that are new categories first; without any, known ones."""
+    order = ("new", "unknown", "known", "again", "empty")
+    found = sorted(
+        (one for gallery in stage_galleries for one in gallery.shown if one.peak),
+        key=lambda one: (order.index(one.verdict), -one.size),
+    )
+    number_of = _entry_of(entries)
+    if found:
+        names = cluster_names(run)
+        return [
+            Face(one.peak, one.category or names[str(one.cluster)], number_of.get(one.category or ""))
+            for one in found[:N_FACES]
+            if one.peak is not None
+        ]
+    examples = [(name, paths) for name, paths in run.stages[-1].examples.items() if paths]
+    return [
+        Face(thumbnail(run.folder, paths[0], f"example of {name}"), name, number_of.get(name))
+        for name, paths in examples[:N_FACES]
+    ]
+
+
+def _entry_of(entries: Sequence[Entry]) -> dict[str, int]:
+    """The number of each category's page, by its name."""
+    return {entry.name: number for number, entry in reversed(list(enumerate(entries)))}
 
 
 def headline(run: Run, stage_galleries: Sequence[StageGallery]) -> str:
@@ -189,7 +253,7 @@ def _confusions(run: Run, split: str) -> list[tuple[int, KnownNovel]]:
     return [(stage, counts) for stage, counts in found if counts.novel_known + counts.novel_novel > 0]
 
 
-def confused_pairs(run: Run, split: str) -> list[Pair]:
+def confused_pairs(run: Run, crossing: Crossing) -> list[Pair]:
     """The most confused pairs of the last stage, with pictures."""
     last = run.stages[-1]
     known = set(last.known_clusters.values())
@@ -213,7 +277,7 @@ def confused_pairs(run: Run, split: str) -> list[Pair]:
             is_known=pair.category in known,
             taken_for_is_known=pair.cluster in last.known_clusters,
         )
-        for pair in most_confused(run.predictions, stage=last.stage, split=split, n_pairs=N_PAIRS)
+        for pair in most_confused(crossing, n_pairs=N_PAIRS)
     ]
 
 
@@ -227,7 +291,8 @@ def _counts(run: Run, stage_galleries: Sequence[StageGallery]) -> list[CountRow]
         rows.append(
             CountRow(
                 stage=gallery.stage,
-                found=gallery.n_found,
+                opened=gallery.n_found,
+                won=None if result.count.won is None else result.count.won.found,
                 true=gallery.n_new,
                 n_clusters=result.n_clusters,
                 n_categories=result.n_categories,
@@ -256,55 +321,10 @@ def _stage_places(run: Run) -> dict[int, StagePlace]:
     return places
 
 
+def _stage_name(place: StagePlace) -> str:
+    """A stage with where and when, for the slider."""
+    return " · ".join(part for part in (f"Stage {place.stage}", place.where, place.when) if part)
+
+
 def _plural(count: int, one: str, many: str) -> str:
     return one if count == 1 else many
-
-
-def score(value: float | None) -> str:
-    """A percentage as tables print it.
-
-    >>> score(71.25), score(None)
-    ('71.2', '–')
-    """
-    return "–" if value is None else f"{value:.1f}"
-
-
-def share(part: int, whole: int) -> float:
-    """The part in percent of the whole; 0 of nothing.
-
-    >>> share(1, 8), share(0, 0)
-    (12.5, 0.0)
-    """
-    return 100 * part / whole if whole else 0.0
-
-
-def number(value: int) -> str:
-    """A whole number with its thousands set apart."""
-    return f"{value:,}"
-
-
-def file_size(n_bytes: int) -> str:
-    """A size for people.
-
-    >>> file_size(999), file_size(12_345), file_size(3_200_000_000)
-    ('999 B', '12 kB', '3.2 GB')
-    """
-    if n_bytes < 1_000:
-        return f"{n_bytes} B"
-    for unit, size in (("GB", 10**9), ("MB", 10**6)):
-        if n_bytes >= size:
-            return f"{n_bytes / size:.1f} {unit}"
-    return f"{n_bytes / 1_000:.0f} kB"
-
-
-def duration(seconds: float) -> str:
-    """A time for people.
-
-    >>> duration(4.21), duration(83), duration(7_260)
-    ('4.2 s', '1 min 23 s', '2 h 1 min')
-    """
-    if seconds < 59.95:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"

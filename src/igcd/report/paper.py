@@ -126,6 +126,11 @@ PUBLISHED_COUNTS: Mapping[str, PublishedCount] = {
 }
 """New categories found by the paper's own method, by stream."""
 
+LATER_WORK: Mapping[str, Mapping[str, Any]] = json.loads(
+    (resources.files("igcd.report") / "later_work.json").read_text(encoding="utf-8")
+)
+"""By stream: what later work has published for its layout, under the definition of Happy, and in which setting."""
+
 _LIMITS = {
     "images_labeled": "images per category at stage 0",
     "images_new": "images per new category",

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, TypeVar
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError
 
 from igcd.data.geography import is_coordinate
 from igcd.data.taxonomy import Taxon, read_taxonomy
@@ -33,10 +33,11 @@ class CountRecord(Record):
 
 
 class CountRecords(Record):
-    """Over all of a stage, and over what it has for the first time."""
+    """Over all of a stage, over what it has for the first time, and the new categories that a cluster wins."""
 
     all: CountRecord
     new: CountRecord
+    won: CountRecord | None = None  # older records do not have it
 
 
 class SecondsRecord(Record):
@@ -72,7 +73,8 @@ class StageResult(Record):
     unlabeled_images: Count
     seconds: SecondsRecord
     kept: KeptRecord
-    found: Count
+    opened: Count = Field(validation_alias=AliasChoices("opened", "found"))
+    """Clusters the method opened for new categories; older records call it found."""
 
 
 class Results(Record):
@@ -82,6 +84,8 @@ class Results(Record):
     M_f: float | None
     M_d: float | None
     stages: Annotated[tuple[StageResult, ...], Field(min_length=1)]
+    later_work: dict[str, dict[str, float | None]] = Field(default_factory=dict)
+    """What later work reports, by whose definition; older records do not have it."""
     stream: str
     method: str
     seed: int

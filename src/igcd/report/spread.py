@@ -69,7 +69,7 @@ def paired_test(first: Mapping[int, float], second: Mapping[int, float]) -> Pair
 
 
 def ranks(means: Sequence[float | None], *, lower_is_better: bool) -> list[int | None]:
-    """1 for the best and 2 for the second best, as one decimal tells them apart; with fewer than two, for none.
+    """1 for the best and 2 for the second best, compared at one decimal; with fewer than two, for none.
 
     >>> ranks([30.04, 31.2, 29.0, 30.0, None], lower_is_better=False)
     [2, 1, None, 2, None]

@@ -1,9 +1,16 @@
 """Small pictures of a run's gallery as data URIs, so that the page is one file."""
 
 import base64
+import io
 from dataclasses import dataclass
 from pathlib import Path
 
+from PIL import Image
+
+from igcd.types import Pixels
+
+THUMBNAIL = 96
+"""Side in pixels."""
 MAX_BYTES = 64_000
 """A thumbnail of 96 px has about 4,000; whatever is this large is not one."""
 
@@ -29,3 +36,10 @@ def thumbnail(folder: Path, path: str, alt: str) -> Thumbnail:
     if len(content) > MAX_BYTES or not content.startswith(b"\xff\xd8\xff"):
         return Thumbnail(None, alt)
     return Thumbnail(f"data:image/jpeg;base64,{base64.b64encode(content).decode()}", alt)
+
+
+def encode_thumbnail(pixels: Pixels, alt: str) -> Thumbnail:
+    """Pixels as a picture of the page. (h, w, 3)."""
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "JPEG", quality=85)
+    return Thumbnail(f"data:image/jpeg;base64,{base64.b64encode(file.getvalue()).decode()}", alt)

@@ -122,7 +122,7 @@ def refusal(request: Request, access: Access) -> tuple[HTTPStatus, str] | None:
         return HTTPStatus.FORBIDDEN, "requests from other web sites are refused; use the page itself"
     is_open = path == "/" or path.startswith(OPEN_PATHS)
     if not is_open and not access.holds_cookie(request.cookies, host):
-        return HTTPStatus.UNAUTHORIZED, "the server was started anew; open the link that `igcd review` printed last"
+        return HTTPStatus.UNAUTHORIZED, "the server was restarted; open the link that `igcd review` printed last"
     if request.method == "POST":
         return _body_refusal(headers)
     return None

@@ -1,6 +1,6 @@
 """iNatIGCD: stages by the year and the continent of each observation, and the split that follows from them.
 
-The paper gives the rule in two sentences and its counts in one table; docs/inat_igcd.md tells what they leave open. Its
+The paper gives the rule in two sentences and its counts in one table; docs/inat_igcd.md says what they leave open. Its
 reading is the default, the others are options of `PlaceAndYearSpec`.
 """
 
@@ -243,7 +243,7 @@ def assign(
     """The stage of each observation or `NO_STAGE`, (n,), and the position in `REASONS` why it has none, (n,).
 
     An observation that fits several stages goes to the first. One with several faults counts under the first of
-    `REASONS`; a fault in what no rule asks for (the date, when stages go by place) is none.
+    `REASONS`; a fault in what no rule asks for (the date, when stages go by place) does not count.
     """
     n = len(observations)
     needs_year = any(rule.years for rule in rules)
@@ -380,7 +380,7 @@ def parse_stages(text: str) -> tuple[StageRule, ...]:
             reason = error.errors()[0]["msg"].removeprefix("Value error, ")
             raise IgcdError(f"stage {part!r}: {reason}; correct it") from None
         except UnicodeEncodeError:
-            raise IgcdError(f"stage {part!r}: it has bytes that are not UTF-8; type it anew") from None
+            raise IgcdError(f"stage {part!r}: it has bytes that are not UTF-8; type it again") from None
     if len(rules) < 2:
         raise IgcdError(f"a stream needs at least two stages, got {len(rules)}; separate stages by semicolons")
     return tuple(rules)

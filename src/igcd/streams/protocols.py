@@ -47,6 +47,8 @@ class StreamSpec(BaseModel):
     """Images per category at the later stage that meets it first; unset: all that are not kept for later ones."""
     images_old: int = Field(default=25, ge=1)
     """Images per category at each stage it comes back to; fewer where a category is small."""
+    redraw: bool | None = None
+    """Whether images of a category that comes back are drawn anew at each stage and may come again; unset: no."""
     labeled_share: float = Field(default=0.5, gt=0, lt=1)
     """static: the share of a labeled category's images that is labeled."""
     test_per_category: int | None = Field(default=None, ge=1)
@@ -128,10 +130,11 @@ def _refuse_mixed_groups(groups: IntArray, categories: IntArray) -> None:
 def arrivals_by_category(
     categories: IntArray, order: IntArray, spec: StreamSpec, rng: np.random.Generator
 ) -> list[IntArray]:
-    """The images of each stage: D^0 … D^T as positions into `categories`, (n,), no image twice.
+    """The images of each stage: D^0 … D^T as positions into `categories`, (n,), no image twice in a stage.
 
     `order` lists category codes as they are met. A category's images are dealt once: a share for each later stage it
-    comes back to, the rest for the stage that meets it first.
+    comes back to, the rest for the stage that meets it first. With `redraw` each later stage draws from all of a
+    category's images, and of stage 0's categories from those that were not labeled there.
     """
     sizes = spec.categories_per_stage or default_sizes(spec.protocol, len(order))
     if sum(sizes) > len(order):
@@ -154,13 +157,28 @@ def arrivals_by_category(
         idx = idx_by_category[category]
         idx = idx[shuffled(len(idx), rng)]
         later_stages = np.flatnonzero(comes_back[:, position]).tolist()
+        first = first_stage[position]
+        if spec.redraw:
+            idx, others = _first_and_others(idx, spec, is_labeled=first == 0)
+            for stage in later_stages:
+                arrivals[stage].append(others[shuffled(len(others), rng)][: spec.images_old])
+            arrivals[first].append(idx)
+            continue
         n_later = min(spec.images_old, len(idx) // (len(later_stages) + 1))
         for stage in later_stages:
             arrivals[stage].append(idx[:n_later])
             idx = idx[n_later:]
-        first = first_stage[position]
         arrivals[first].append(idx[: spec.images_labeled if first == 0 else spec.images_new])
     return [np.sort(np.concatenate(parts)) for parts in arrivals]
+
+
+def _first_and_others(idx: IntArray, spec: StreamSpec, *, is_labeled: bool) -> tuple[IntArray, IntArray]:
+    """A category's images at the stage that meets it, and those that later stages draw from. (n,) -> (a,), (b,)."""
+    if not is_labeled:
+        return idx[: spec.images_new], idx
+    n_labeled = spec.images_labeled or max(1, len(idx) - spec.images_old)
+    others = idx[n_labeled:]
+    return idx[:n_labeled], others if len(others) else idx
 
 
 def evaluation_by_category(

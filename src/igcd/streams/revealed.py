@@ -31,25 +31,25 @@ class RevealedStream:
     def __iter__(self) -> Iterator[tuple[Stage, StageTruth]]:
         # A generator refers to its variables: none of them is, or holds, what is handed over.
         seen: list[Images] = []
-        told: list[Truth] = []
+        truths: list[Truth] = []
         names: list[str] = []
         stages = iter(self._stream)
         for _ in range(len(self)):
-            yield _reveal(*next(stages), seen, told, names)
+            yield _reveal(*next(stages), seen, truths, names)
 
 
 def _reveal(
-    stage: Stage, truth: StageTruth, seen: list[Images], told: list[Truth], names: list[str]
+    stage: Stage, truth: StageTruth, seen: list[Images], truths: list[Truth], names: list[str]
 ) -> tuple[Stage, StageTruth]:
-    """The stage with all images so far and their labels. Adds its own to what has been seen, told and named."""
+    """The stage with all images so far and their labels. Adds its own images, truths and names to those lists."""
     for part, known in ((stage.labeled, truth.labeled), (stage.unlabeled, truth.unlabeled)):
         images, truth_of_images = _not_yet(part, known, {image_id for images in seen for image_id in images.ids})
         seen.append(images)
-        told.append(truth_of_images)
+        truths.append(truth_of_images)
     everything = Truth(
-        image_ids=tuple(image_id for known in told for image_id in known.image_ids),
-        categories=tuple(category for known in told for category in known.categories),
-        groups=tuple(group for known in told for group in known.groups),
+        image_ids=tuple(image_id for known in truths for image_id in known.image_ids),
+        categories=tuple(category for known in truths for category in known.categories),
+        groups=tuple(group for known in truths for group in known.groups),
     )
     names += sorted(set(everything.categories) - set(names))
     code_of = {name: code for code, name in enumerate(names)}

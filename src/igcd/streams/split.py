@@ -11,7 +11,7 @@
     #sha256 <of everything above this line>
 
 Lines are sorted, fields are separated by one tab, the text is UTF-8 with line feeds. The same spec, seed and images
-give the same bytes everywhere. docs/protocol.md tells how to read one without this package.
+give the same bytes everywhere. docs/protocol.md says how to read one without this package.
 """
 
 import hashlib

@@ -78,7 +78,7 @@ class SplitStream:
         )
 
     def _veil(self, truth: Truth, stage: int, role: int) -> tuple[Truth, VeiledImages]:
-        """The truth and its images in the same random order: the order of a split file tells categories apart."""
+        """The truth and its images in the same random order: the order of a split file would reveal the categories."""
         order: IntArray = shuffled(len(truth.image_ids), generator(self._split.seed, stage, role))
         shuffled_truth = Truth(
             image_ids=tuple(truth.image_ids[i] for i in order),

@@ -67,7 +67,7 @@ class VeiledImages(ImageSet):
 
 
 def copied(texts: Iterable[str]) -> tuple[str, ...]:
-    """Equal texts that are other objects: `gc` tells whoever holds a text of the truth what else refers to it."""
+    """Equal texts that are other objects: `gc` would lead from a text of the truth to what else refers to it."""
     return tuple(text.encode().decode() for text in texts)
 
 

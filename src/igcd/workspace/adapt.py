@@ -16,7 +16,7 @@ from igcd.data.images import digest
 from igcd.encoders.encoder import Encoder
 from igcd.errors import IgcdError
 from igcd.methods.method import Context
-from igcd.methods.novel_count import GivenCounts
+from igcd.methods.novel_count import EstimatedCount
 from igcd.methods.snn_density import SnnDensity
 from igcd.runner import EpochCheckpoint
 from igcd.tensor_files import read_tensors, write_tensors
@@ -72,23 +72,23 @@ def adapt_tail(
         unlabeled=PhotoFiles(files[photo] for photo in evidence.photo_ids[~is_labeled & has_file].tolist()),
         category_names=tuple(str(category) for category in category_ids),
     )
-    # The epochs of other photos or labels are no beginning of this training.
-    lesson = digest(evidence.photo_ids.tobytes() + evidence.labels.tobytes() + str(former).encode())
-    checkpoint = EpochCheckpoint(catalog.folder / "model" / f"epoch-{lesson}.safetensors")
+    # Epochs of other photos or labels cannot be continued: the file name says what they were trained on.
+    data_key = digest(evidence.photo_ids.tobytes() + evidence.labels.tobytes() + str(former).encode())
+    checkpoint = EpochCheckpoint(catalog.folder / "model" / f"epoch-{data_key}.safetensors")
     checkpoint.stage = index
     fabric = Fabric(accelerator="cpu" if encoder.backbone.device.type == "cpu" else "gpu", devices=1)
     method = SnnDensity(
         Context(encoder, fabric, seed, checkpoint, after_epoch),
         first_stage=first_stage,
         later_stages=later_stages,
-        count_novel=GivenCounts(()),  # not asked: density peaks tell the number
+        count_novel=EstimatedCount("density"),
         features="dual",
     )
     tensors, text = method.state_dict()
     method.load_state_dict({**tensors, **_weights(former_tensors)}, text)
     method.learn(data)
     tensors, _ = method.state_dict()
-    path = catalog.folder / "model" / f"adapted-{stage}-{lesson}.safetensors"
+    path = catalog.folder / "model" / f"adapted-{stage}-{data_key}.safetensors"
     write_tensors(path, _weights(tensors), {N_STAGES: str(index + 1)})
     checkpoint.clear()
     return path

@@ -35,12 +35,12 @@ def damaged(folder: Path, fault: str) -> DamagedError:
     if backup.is_file():
         remedy = f"`igcd restore {folder}` brings back the copy that `igcd accept` made at {time_of(backup)}"
     else:
-        remedy = "put a backup of your own in its place, or make the workspace anew with `igcd init`"
+        remedy = "put a backup of your own in its place, or make the workspace again with `igcd init`"
     return DamagedError(f"{folder / CATALOG_FILE} is damaged ({excerpt(fault, limit=60)}); {remedy}")
 
 
 def time_of(path: Path) -> str:
-    """When a file was written, in UTC, as far as its file system tells a year that there is."""
+    """When a file was written, in UTC; unknown where its file system gives an impossible year."""
     try:
         return datetime.fromtimestamp(path.stat().st_mtime, UTC).isoformat(timespec="seconds")
     except (OverflowError, ValueError):
@@ -169,7 +169,7 @@ def open_catalog(folder: Path, *, read_only: bool = False) -> Catalog:
         with catalog.snapshot() as db:
             version = _checked_version(db, folder)
         if version == 0:
-            raise IgcdError(f"{folder} is an unfinished workspace; make it anew with `igcd init`")
+            raise IgcdError(f"{folder} is an unfinished workspace; make it again with `igcd init`")
         if version < len(MIGRATIONS):
             with catalog.transaction() as db:
                 migrate(db)

@@ -1,4 +1,4 @@
-"""How a workspace looks at photos unless told otherwise."""
+"""How a workspace looks at photos by default."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -9,12 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from igcd.discoverer import CategoryDiscoverer
+from igcd.functional.landscape import lay_out
 from igcd.types import UNLABELED, BoolArray, FloatArray, IntArray
 from igcd.workspace.catalog import Catalog, ConflictError, current_revision, id_list, next_revision, now
 from igcd.workspace.evidence import Evidence, gather_evidence, n_fresh_labels, with_features
 from igcd.workspace.feature_store import Features
 from igcd.workspace.features import PhotoEncoder, Progress, embed_missing
-from igcd.workspace.landscape import lay_out
 from igcd.workspace.near_duplicates import find_near_duplicates, write_near_duplicates
 
 N_NEAREST = 5
@@ -202,7 +202,7 @@ def _nearest(model: CategoryDiscoverer, known: Iterable[int]) -> dict[int, list[
 
 
 def _map(evidence: Evidence, features: Features, stage: int, catalog: Catalog) -> list[tuple[int, int, float, float]]:
-    """Rows of the table of places; near-duplicates stand where their spokesman stands."""
+    """Rows of the table of places; near-duplicates take their representative's position."""
     places = lay_out(features)
     rows = []
     for photo, (x, y) in zip(evidence.photo_ids.tolist(), places.tolist(), strict=True):

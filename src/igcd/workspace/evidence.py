@@ -178,12 +178,12 @@ def _by_group(db: sqlite3.Connection, new: Sequence[int]) -> tuple[list[int], di
             (id_list(set(first_of.values())),),
         )
     }
-    spokesman_of: dict[int, int] = {}
+    representative_of: dict[int, int] = {}
     twins: dict[int, list[int]] = {}
     for photo, first in first_of.items():
         if first in known:
             continue
-        twins.setdefault(spokesman_of.setdefault(first, photo), []).append(photo)
+        twins.setdefault(representative_of.setdefault(first, photo), []).append(photo)
     same_as_label = {photo: known[first] for photo, first in first_of.items() if first in known}
     spokesmen = sorted(twins)
     return (

@@ -28,7 +28,7 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class ExportedPhoto:
-    """A photo, where it lies and what it is held to be."""
+    """A photo, where it lies and the category it is assigned to."""
 
     id: int
     content_hash: str

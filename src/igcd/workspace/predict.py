@@ -19,7 +19,7 @@ from igcd.workspace.photo_files import PhotoFile, PhotoFiles, changed_at
 
 @dataclass(frozen=True)
 class Prediction:
-    """What one image is held to be; with an error where it could not be read."""
+    """The category one image is assigned to; with an error where it could not be read."""
 
     image: str
     category_id: int | None = None  # None: unsure
@@ -55,17 +55,17 @@ def predict_images(catalog: Catalog, encoder: PhotoEncoder, names: Sequence[str]
         stage = int(db.execute("SELECT MAX(stage) FROM stages").fetchone()[0])
         evidence, features = with_features(db, gather_evidence(db, stage), encoder.key)
         category_of = {row["id"]: row for row in db.execute("SELECT id, name, state FROM categories")}
-    told = (evidence.labels != UNLABELED) | (evidence.guesses != UNLABELED)
-    if not told.any():
+    has_category = (evidence.labels != UNLABELED) | (evidence.guesses != UNLABELED)
+    if not has_category.any():
         raise IgcdError(f"the workspace {catalog.folder} knows nothing yet; run `igcd discover {catalog.folder}` first")
     evidence = replace(
         evidence,
-        photo_ids=evidence.photo_ids[told],
-        labels=evidence.labels[told],
-        guesses=evidence.guesses[told],
-        is_new=evidence.is_new[told],
+        photo_ids=evidence.photo_ids[has_category],
+        labels=evidence.labels[has_category],
+        guesses=evidence.guesses[has_category],
+        is_new=evidence.is_new[has_category],
     )
-    model = fit_classifier(evidence, features[told])
+    model = fit_classifier(evidence, features[has_category])
     quarantine = Quarantine(limit=1.0)
     positions, rows = embed_images(encoder, images, quarantine=quarantine)
     answers: dict[int, Prediction] = {}

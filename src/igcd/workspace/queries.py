@@ -46,7 +46,7 @@ class Category:
 
 @dataclass(frozen=True)
 class Photo:
-    """A photo and what it is held to be."""
+    """A photo and the category it is assigned to."""
 
     id: int
     path: str  # below its folder, to be shown

@@ -46,7 +46,7 @@ class Sighting:
     longitude: float
     uncertainty: int | None  # meters
     observer: int
-    digits: str  # of the file name: tells nothing about the species
+    digits: str  # of the file name: says nothing about the species
 
 
 def wave_of(continent: str) -> int:

@@ -78,7 +78,7 @@ def _pick_traits(options: Mapping[str, tuple[str, ...]], dice: Dice) -> dict[str
 def _looks_of_genus(
     plan: BodyPlan, family_traits: Mapping[str, str], n: int, seen_genera: set[tuple[str, ...]], dice: Dice
 ) -> list[dict[str, str]]:
-    """Looks that agree in all but two traits and can all be told apart, different from every other genus."""
+    """Looks that agree in all but two traits and are all distinguishable, different from every other genus."""
     while True:
         common = {**family_traits, **_pick_traits(plan.species_traits, dice)}
         telling = _telling_traits(plan, dice)

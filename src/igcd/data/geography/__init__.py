@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 CONTINENTS = ("Africa", "Antarctica", "Asia", "Europe", "North America", "Oceania", "South America")
 NO_CONTINENT = len(CONTINENTS)
-"""The code of open ocean, further than 30 km from any land, and of coordinates that are none."""
+"""The code of open ocean, further than 30 km from any land, and of impossible coordinates."""
 
 CELLS_PER_DEGREE = 100
 N_ROWS, N_COLUMNS = 180 * CELLS_PER_DEGREE, 360 * CELLS_PER_DEGREE
@@ -35,7 +35,7 @@ def continent_of(latitude: npt.ArrayLike, longitude: npt.ArrayLike) -> npt.NDArr
 
 
 def is_coordinate(latitude: npt.NDArray[np.float64], longitude: npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
-    """Where latitude and longitude are a place on Earth. (n,), (n,) -> (n,); NaN is none.
+    """Where latitude and longitude are a place on Earth. (n,), (n,) -> (n,); NaN is not a place.
 
     >>> is_coordinate(np.array([0.0, 95.0, np.nan]), np.array([180.0, 0.0, 0.0])).tolist()
     [True, False, False]

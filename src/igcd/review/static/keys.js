@@ -19,7 +19,7 @@ export const KEYS = [
       ["Shift+S", "split-named", "split them off under a name"],
       ["V", "move", "move them to another category"],
       ["1 2 3", null, "move them to the 1st, 2nd, 3rd look-alike"],
-      ["C", "confirm", "confirm that they are what they are held to be"],
+      ["C", "confirm", "confirm their category"],
       ["U", "unsure", "not sure about them"],
     ],
   },

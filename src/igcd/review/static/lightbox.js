@@ -2,7 +2,7 @@
 
 import { button, el, percent, pictureUrl, plural } from "./dom.js";
 
-// grid: the photos to go through; titleOf(photo): what it is held to be.
+// grid: the photos to go through; titleOf(photo): the category it is assigned to.
 export function openLightbox(grid, index, { titleOf, canSelect }) {
   const image = el("img", { alt: "" });
   const caption = el("span");

@@ -205,7 +205,7 @@ class ReviewPage {
     } else if (tab === "known") {
       showCategories(this.known, this.view.route.id, open);
     } else if (tab === "check") {
-      showText("Photos held to be of a known category, the least certain first. Confirm them, move them, or say you are not sure.");
+      showText("Photos assigned to a known category, the least certain first. Confirm them, move them, or say you are not sure.");
     } else if (tab === "unsure") {
       showText("Photos that are of no category. Select those that belong together and split them off, or move them to a category.");
     } else {
@@ -517,7 +517,7 @@ class ReviewPage {
       onChoose: moveTo, onNew: (name) => (name ? splitNamed(name) : this.decide("photos/split", body)) });
   }
 
-  // Says that photos are what they are held to be: for each category one decision.
+  // Confirms the category of photos: one decision for each category.
   async confirm(photos) {
     const groups = new Map();
     for (const id of photos) {

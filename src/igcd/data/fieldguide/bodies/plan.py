@@ -1,4 +1,4 @@
-"""What every body plan tells: its place in the system, its traits, and how to draw it."""
+"""What every body plan defines: its place in the system, its traits, and how to draw it."""
 
 import math
 from collections.abc import Callable, Mapping

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from igcd.workspace import landscape
-from igcd.workspace.landscape import lay_out
+from igcd.functional import landscape
+from igcd.functional.landscape import lay_out
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 7, 8, 40])

@@ -1,21 +1,23 @@
-"""The map of a stage: photos in the plane, alike ones close together."""
+"""The map: rows in the plane, alike ones close together."""
 
 import numpy as np
+import numpy.typing as npt
 import torch
 from sklearn.manifold import TSNE  # type: ignore[import-untyped]
 
 from igcd.functional.neighbors import nearest_neighbors
 from igcd.functional.novelty import fit_projection
 from igcd.types import FloatArray
-from igcd.workspace.feature_store import Features
+
+Rows = npt.NDArray[np.float32]
 
 N_DRAWN = 2_000
-"""So many photos are laid out by t-SNE, in a few seconds; the others go between those they are most like."""
+"""So many rows are laid out by t-SNE, in a few seconds; the others go between those they are most like."""
 N_COMPONENTS = 50
 N_AROUND = 3
 
 
-def lay_out(features: Features, *, seed: int = 0) -> FloatArray:
+def lay_out(features: Rows, *, seed: int = 0) -> FloatArray:
     """Places in the unit square, (n, d) -> (n, 2). The same features give the same map."""
     if len(features) < 2:
         return np.full((len(features), 2), 0.5)
@@ -41,8 +43,8 @@ def lay_out(features: Features, *, seed: int = 0) -> FloatArray:
     return _to_unit_square(places)
 
 
-def _start(reduced: Features, rng: np.random.Generator) -> Features:
-    """Where t-SNE begins: the first two components, very small, and no two photos at one spot.
+def _start(reduced: Rows, rng: np.random.Generator) -> Rows:
+    """Where t-SNE begins: the first two components, very small, and no two rows at one spot.
 
     scikit-learn's own start divides by the spread, and its tree of points then ends the process where all are equal.
     """

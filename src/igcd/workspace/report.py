@@ -1,0 +1,142 @@
+"""The report of a workspace: what was found, what was corrected, and all photos to explore, in one file."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from igcd import __version__
+from igcd.data.decoding import fit
+from igcd.data.images import BrokenImageError
+from igcd.errors import IgcdError
+from igcd.records import write_bytes
+from igcd.report.page import EXPLORING, KINDS, N_FACES, TEXT_FACTS, Face
+from igcd.report.templating import make_environment, read_script
+from igcd.report.thumbnails import THUMBNAIL, Thumbnail, encode_thumbnail
+from igcd.workspace.catalog import Catalog, open_catalog
+from igcd.workspace.corrections import Verdict, verdicts
+from igcd.workspace.exploration import ExploredWorkspace, explore_workspace
+from igcd.workspace.photo_files import photo_pixels
+from igcd.workspace.queries import Category, Status, category, status
+
+N_CARDS = 60
+"""New categories shown as cards; all are in the table."""
+N_ON_CARD = 8
+N_CORRECTIONS = 200
+
+
+@dataclass(frozen=True)
+class Card:
+    """A new category with its most typical photos, as positions on the page."""
+
+    entry: int
+    category: Category
+    photos: tuple[int, ...]
+    most_like: str
+
+
+@dataclass(frozen=True)
+class Correction:
+    """Photos that a person has put elsewhere; `shown` are those with a picture."""
+
+    said: str
+    decided: str
+    n_photos: int
+    shown: tuple[int, ...]
+
+
+def write_workspace_report(folder: Path) -> Path:
+    """Writes `report.html` into a workspace, whole or not at all, and returns its path."""
+    with open_catalog(folder, read_only=True) as catalog:
+        page = render(catalog)
+    path = folder / "report.html"
+    write_bytes(path, page.encode())
+    return path
+
+
+def render(catalog: Catalog) -> str:
+    """The page of a workspace."""
+    explored = explore_workspace(catalog)
+    figures = status(catalog)
+    decided = verdicts(catalog)
+    new = sorted(
+        (number for number, one in enumerate(explored.categories) if one.state != "labeled"),
+        key=lambda number: (-explored.categories[number].n_photos, number),
+    )
+    return (
+        make_environment()
+        .get_template("workspace.html.j2")
+        .render(
+            title=catalog.folder.resolve().name,
+            headline=headline(explored.categories, figures),
+            script=read_script(EXPLORING),
+            exploration=explored.exploration,
+            entries=explored.exploration.entries,
+            kinds=KINDS | {"new": "new"},
+            texts=TEXT_FACTS,
+            faces=_faces(catalog, explored, new),
+            cards=[_card(explored, number) for number in new[:N_CARDS]],
+            n_new=len(new),
+            status=figures,
+            n_decided=sum(len(verdict.photos) for verdict in decided),
+            n_right=sum(len(verdict.photos) for verdict in decided if verdict.is_right),
+            corrections=[_correction(catalog, explored, verdict) for verdict in decided if not verdict.is_right][
+                :N_CORRECTIONS
+            ],
+            version=__version__,
+        )
+    )
+
+
+def headline(live: tuple[Category, ...], figures: Status) -> str:
+    """What is in the workspace, in one sentence.
+
+    A photo is of a new category as long as the stage it was found at is not accepted.
+    """
+    new = [one for one in live if one.state != "labeled"]
+    known = [one for one in live if one.state == "labeled"]
+    n_known, n_confirmed = sum(one.n_photos for one in known), sum(one.n_confirmed for one in known)
+    parts = [
+        f"{_count(n_known, 'photo')} of {_count(len(known), 'known category', 'known categories')}"
+        + (f" ({n_confirmed:,} of them confirmed)" if n_confirmed < n_known else "")
+    ]
+    if new:
+        n_new = sum(one.n_photos for one in new)
+        parts.append(f"{_count(len(new), 'new category', 'new categories')} with {_count(n_new, 'photo')}")
+    if figures.n_unsure:
+        parts.append(f"{_count(figures.n_unsure, 'photo')} that {'needs' if figures.n_unsure == 1 else 'need'} a look")
+    return (" and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else parts[0]) + "."
+
+
+def _count(n: int, one: str, many: str | None = None) -> str:
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def _faces(catalog: Catalog, explored: ExploredWorkspace, new: list[int]) -> list[Face]:
+    """The most typical photo of the new categories; without any, of the known ones."""
+    shown = new or list(range(len(explored.categories)))
+    return [
+        Face(_thumbnail(catalog, one.cover, f"most typical of {one.title}"), one.title, number)
+        for number in shown[:N_FACES]
+        if (one := explored.categories[number]).cover is not None
+    ]
+
+
+def _thumbnail(catalog: Catalog, photo: int | None, alt: str) -> Thumbnail:
+    try:
+        return encode_thumbnail(fit(photo_pixels(catalog, photo or 0, at_least=2 * THUMBNAIL), THUMBNAIL), alt)
+    except (BrokenImageError, IgcdError):
+        return Thumbnail(None, alt)
+
+
+def _card(explored: ExploredWorkspace, number: int) -> Card:
+    one = explored.categories[number]
+    most_like = dict(explored.exploration.entries[number].facts)["Most like"]
+    return Card(number, one, explored.typical.get(one.id, ())[:N_ON_CARD], most_like)
+
+
+def _correction(catalog: Catalog, explored: ExploredWorkspace, verdict: Verdict) -> Correction:
+    return Correction(
+        said="unsure" if verdict.said is None else category(catalog, verdict.said).title,
+        decided=category(catalog, verdict.decided).title,
+        n_photos=len(verdict.photos),
+        shown=tuple(explored.positions[photo] for photo in verdict.photos if photo in explored.positions),
+    )
