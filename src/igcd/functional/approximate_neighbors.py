@@ -31,6 +31,7 @@ def approximate_neighbors(features: Tensor, k: int, *, seed: int) -> Tensor:
     unit = torch.empty(features.shape, dtype=torch.float32)
     for part, rows in zip(torch.split(unit, ROWS_AT_A_TIME), torch.split(features, ROWS_AT_A_TIME), strict=True):
         part.copy_(normalize(rows.float(), dim=1))
+    n_threads = torch.get_num_threads()
     n_searched = min(max(N_SEARCHED, 2 * k), len(unit) - 1)
     index = NNDescent(
         unit.numpy(),
@@ -38,10 +39,11 @@ def approximate_neighbors(features: Tensor, k: int, *, seed: int) -> Tensor:
         n_neighbors=n_searched + 1,
         n_trees=N_TREES,
         random_state=seed % 2**32,
-        n_jobs=torch.get_num_threads(),
+        n_jobs=n_threads,
         compressed=True,
     )
     found = torch.from_numpy(index.neighbor_graph[0][:, : k + 1]).long()
+    torch.set_num_threads(n_threads)  # Numba shares OpenMP with PyTorch, and leaves it set to all cores
     del index, unit
     is_self = found == torch.arange(len(found))[:, None]
     is_self[:, -1] |= ~is_self.any(dim=1)  # among copies of a row it may not be in its own list
