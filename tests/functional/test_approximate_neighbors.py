@@ -50,7 +50,9 @@ def test_similarity_is_that_of_the_pair_and_falls_and_nobody_is_his_own_neighbor
 def test_a_seed_gives_the_same_graph_and_the_input_stays(graphs):
     rows, _, found = graphs
     before = rows.clone()
+    n_threads = torch.get_num_threads()
     again = neighbor_graph(rows, 8, approximate_above=1_000)
+    assert torch.get_num_threads() == n_threads
     assert torch.equal(again.idx, found.idx) and torch.equal(again.similarity, found.similarity)
     assert again.recall == found.recall
     assert torch.equal(rows, before)

@@ -213,13 +213,12 @@ class CategoryDiscoverer(
         How rows are whitened and how sharply distances decide is found again when labels have doubled.
         """
         known, categories = self._kept.all_with(batch)
-        unlabeled = batch.h[asked]
         if self.n_novel == 0 and not len(known):
             raise DiscovererError("n_novel must be 1 or more where nothing is labeled, got 0; change it, or label rows")
         n_labeled = self._kept.n_labeled + int((batch.ids != UNLABELED).sum())
         recalibrates = first or n_labeled >= 2 * max(self._n_calibrated, 1)
         found = discover(
-            unlabeled,
+            batch.h[asked],  # without a name: the core lets go of this copy when it has made its own
             known,
             categories,
             n_novel=self.n_novel,
@@ -231,11 +230,9 @@ class CategoryDiscoverer(
         self.neighbor_recall_ = found.recall
         if recalibrates:
             self._n_calibrated = n_labeled
-            sharpness = rehearsed_sharpness(found, unlabeled, known, categories, seed=self.random_state)
+            sharpness = rehearsed_sharpness(found, batch.h[asked], known, categories, seed=self.random_state)
             reach = reach_of(found.whitening(known), torch.searchsorted(found.known_ids, categories))
-            if (
-                len(known) + len(unlabeled) <= self.n_features_in_
-            ):  # a space of so few rows fits them closer than others
+            if len(known) + len(asked) <= self.n_features_in_:  # a space of so few rows fits them closer than others
                 reach = min(0.0, reach)
             self._means = CategoryMeans(found.whitening, sharpness, reach=reach)
             for row, category_id in enumerate(found.known_ids.tolist()):

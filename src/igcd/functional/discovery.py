@@ -107,6 +107,7 @@ def discover(
         means = group_means(whitening(labeled), owners, len(known_ids))
         return Discovered(whitening, means, known_ids, owners[:0], owners[:0], Cut(len(known_ids), 0.0, 0.0))
     rows = whitening(torch.cat([labeled.to(unlabeled.dtype), unlabeled]))
+    del unlabeled  # of a million rows every copy counts
     scene = _set_scene(rows, owners)
     cut = choose_cut(scene.blind, scene.node, rows, scene.neighbors, owners.cpu().numpy(), seed=seed)
     if height is not None:
