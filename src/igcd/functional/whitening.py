@@ -19,7 +19,7 @@ N_NEAREST = 3
 SAMPLE = 4096
 """Rows whose neighbors are looked up; their differences describe a covariance well enough."""
 SHRINKAGE = 0.1
-"""Weight of a round covariance, which keeps the rest invertible."""
+"""Least weight of a round covariance, which keeps the rest invertible."""
 MIN_FREEDOM = 0.25
 """Labels set the scale of the neighbors' differences if they have this many degrees of freedom per dimension."""
 NEIGHBOR_SCALE = 1.3
@@ -47,17 +47,18 @@ class Whitening:
 def fit_whitening(features: Tensor, known: ScatterStatistics, *, generator: torch.Generator) -> Whitening:
     """The whitening for features like these, of which some categories are known. (n, d).
 
-    `known` may hold no category at all; its scatter then is zero.
+    `known` may hold no category at all; its scatter then is zero. Of n rows in d dimensions, a round covariance has the
+    weight d / (d + n) or more: few rows lie closer together in a space made for them than later ones do.
     """
     freedom = int((known.counts - 1).clamp(min=0).sum())
-    width = features.shape[1]
+    n, width = features.shape
     between = neighbor_covariance(features, generator=generator)
     spread = float(known.scatter.trace()) / max(freedom, 1)
     ratio = spread / max(float(between.trace()), 1e-30)
     is_measured = freedom >= MIN_FREEDOM * width and ratio > 1e-6  # labeled rows may all be copies of each other
     scale = ratio if is_measured else NEIGHBOR_SCALE
     covariance = (known.scatter.cpu() + width * scale * between) / (freedom + width)
-    matrix = whitening_of(shrink(covariance, SHRINKAGE))
+    matrix = whitening_of(shrink(covariance, max(SHRINKAGE, width / (width + n))))
     if matrix is None:
         raise IgcdError("the spread of the features cannot be measured; check that they are finite and not all equal")
     return Whitening(matrix.to(features.device, torch.promote_types(features.dtype, torch.float32)))
