@@ -133,7 +133,7 @@ def test_every_method_runs_within_its_budget_and_is_recorded(method, tmp_path):
     assert len(last) == 8 * 3  # every test image of every category so far has a row, for each method
     assert results["M_d"] == pytest.approx(100 * best_matching([row[2:] for row in last]) / len(last))
     assert {cluster for *_, cluster in last} - {"-1"}, f"{method} predicts nothing"
-    n_clusters = 8 + sum(stage["found"] for stage in results["stages"])
+    n_clusters = 8 + sum(stage["opened"] for stage in results["stages"])
     assert results["stages"][-1]["kept"]["images"] <= METHODS[method].section().budget * n_clusters
 
 

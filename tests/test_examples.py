@@ -53,7 +53,7 @@ def test_embeddings_in_batches(monkeypatch, capsys):
 def test_photos_in_a_folder(monkeypatch, capsys):
     shown = run(monkeypatch, capsys, "photos.py")
     assert "60 new photos, 30 of them labeled in 3 categories" in shown
-    assert "15 of 3 known categories, 15 in 1 new one" in shown  # the mushrooms
+    assert "about 15 are very likely of your 3 categories, 1 new category with 15 photos" in shown  # the mushrooms
     assert re.search(r"new 4: 15 photos, such as unlabeled/\w+\.png\n  looks most like \w+", shown)
     assert "known now: beetle, fish, flower, my new 4" in shown
 

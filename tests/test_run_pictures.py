@@ -5,6 +5,7 @@ pytest.importorskip("torch")
 pytest.importorskip("safetensors")
 
 from igcd.data.images import ArrayImages, BrokenImageError, ImageSet
+from igcd.hidden import Handle
 from igcd.report.picture_sheets import PER_SHEET, TILE, read_pictures
 from igcd.run_pictures import PictureRecorder
 from igcd.types import Stage, StageTruth, Truth
@@ -35,7 +36,7 @@ def features_of(part):
 
 
 def record(out, **options):
-    recorder = PictureRecorder(out, features_of, seed=0, **options)
+    recorder = PictureRecorder(Handle(out), features_of, seed=0, **options)
     for index in range(2):
         recorder.record(*stage_of(index), 2)
     recorder.finish(2)
@@ -64,12 +65,12 @@ def test_a_large_stream_shows_a_sample_that_stays_the_same(tmp_path):
 def test_a_map_that_is_there_is_not_drawn_again(tmp_path):
     record(tmp_path)
     before = (tmp_path / "pictures" / "index.csv").stat().st_mtime_ns
-    PictureRecorder(tmp_path, features_of, seed=1).finish(2)
+    PictureRecorder(Handle(tmp_path), features_of, seed=1).finish(2)
     assert (tmp_path / "pictures" / "index.csv").stat().st_mtime_ns == before
 
 
 def test_a_run_that_an_earlier_version_began(tmp_path):
-    recorder = PictureRecorder(tmp_path, features_of, seed=0)
+    recorder = PictureRecorder(Handle(tmp_path), features_of, seed=0)
     recorder.record(*stage_of(1), 2)
     recorder.finish(2)
     assert {image.stage for image in read_pictures(tmp_path).images} == {1}
@@ -91,7 +92,7 @@ def test_images_that_cannot_be_read_are_left_out(tmp_path):
     broken = HalfBroken([f"b{i}" for i in range(6)])
     nothing = images(["x"]).take([])
     stage = Stage(0, nothing, np.array([], dtype=np.int64), broken, ())
-    recorder = PictureRecorder(tmp_path, features_of, seed=0)
+    recorder = PictureRecorder(Handle(tmp_path), features_of, seed=0)
     recorder.record(stage, StageTruth(0, truth(nothing), truth(broken), nothing, truth(nothing)), 1)
     recorder.finish(1)
     assert [image.image_id for image in read_pictures(tmp_path).images] == ["file-b0", "file-b2", "file-b4"]
@@ -100,7 +101,7 @@ def test_images_that_cannot_be_read_are_left_out(tmp_path):
 def test_more_pictures_than_fit_into_one_sheet(tmp_path):
     many = images([f"m{i}" for i in range(PER_SHEET + 5)])
     nothing = images(["x"]).take([])
-    recorder = PictureRecorder(tmp_path, features_of, seed=0)
+    recorder = PictureRecorder(Handle(tmp_path), features_of, seed=0)
     stage = Stage(0, nothing, np.array([], dtype=np.int64), many, ())
     recorder.record(stage, StageTruth(0, truth(nothing), truth(many), nothing, truth(nothing)), 1)
     recorder.finish(1)

@@ -16,6 +16,7 @@ from igcd.data.decoding import decode
 from igcd.data.quarantine import Quarantine
 from igcd.encoders.encoder import Encoder, encode
 from igcd.functional.landscape import Rows, lay_out
+from igcd.hidden import Handle, look_behind
 from igcd.records import write_bytes
 from igcd.report.picture_sheets import (
     FOLDER,
@@ -52,9 +53,13 @@ def frozen_features(encoder: Encoder) -> FeaturesOf:
 
 @dataclass(frozen=True)
 class PictureRecorder:
-    """Writes the pictures of a run, stage by stage, and places all of them on one map at its end."""
+    """Writes the pictures of a run, stage by stage, and places all of them on one map at its end.
 
-    out: Path
+    The folder is behind a handle: a method has the encoder that the features come from, and nothing must lead from
+    there to where the truth is written.
+    """
+
+    folder: Handle[Path]
     features_of: FeaturesOf
     seed: int
     n_pictures: int = N_PICTURES
@@ -80,7 +85,7 @@ class PictureRecorder:
             if len(read_idx):
                 features.append(h)
         for number, sheet in enumerate(make_sheets(np.concatenate(tiles))):
-            write_bytes(sheet_path(self.out, stage.index, number), sheet)
+            write_bytes(sheet_path(look_behind(self.folder), stage.index, number), sheet)
         if features:
             half = torch.from_numpy(np.concatenate(features)).half()
             write_tensors(self._features_path(stage.index), {"features": half}, {})
@@ -90,14 +95,14 @@ class PictureRecorder:
 
     def finish(self, n_stages: int) -> None:
         """Places all images on one map, writes the index that the report reads, and drops what only this needed."""
-        if (self.out / FOLDER / INDEX).is_file():
+        if (look_behind(self.folder) / FOLDER / INDEX).is_file():
             return
         rows = [(stage, number, *row) for stage in range(n_stages) for number, row in enumerate(self._rows(stage))]
         parts = [self._features_path(stage) for stage in range(n_stages)]
         h = [read_tensors(path)[0]["features"].float().numpy() for path in parts if path.is_file()]
         places = lay_out(np.concatenate(h) if h else np.empty((0, 1), dtype=np.float32), seed=self.seed)
         write_index(
-            self.out,
+            look_behind(self.folder),
             (
                 PlacedPicture(image_id, split, category, stage, number // PER_SHEET, number % PER_SHEET, *place)
                 for (stage, number, image_id, split, category), place in zip(rows, places.tolist(), strict=True)
@@ -127,7 +132,7 @@ class PictureRecorder:
             return [(image_id, split, category) for image_id, split, category in csv.reader(file)]
 
     def _rows_path(self, stage: int) -> Path:
-        return self.out / FOLDER / f"stage-{stage}.csv"
+        return look_behind(self.folder) / FOLDER / f"stage-{stage}.csv"
 
     def _features_path(self, stage: int) -> Path:
-        return self.out / FOLDER / f"stage-{stage}.safetensors"
+        return look_behind(self.folder) / FOLDER / f"stage-{stage}.safetensors"

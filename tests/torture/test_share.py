@@ -108,7 +108,7 @@ def test_kills(tmp_path):
 
 @pytest.mark.usefixtures("loaded")
 def test_troubles(tmp_path):
-    assert not faults(TroubleTrials(tmp_path, SEED, ("init", "export csv")), range(6))
+    assert not faults(TroubleTrials(tmp_path, SEED, ("init", "discover", "export csv")), range(6))
 
 
 @pytest.mark.usefixtures("loaded")

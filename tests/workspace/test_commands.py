@@ -134,7 +134,7 @@ def test_photos_with_several_labels_on_the_command_line(run, images, tmp_path):
     assert "--on-conflict must be one of refuse, skip, first, ask, got 'x'" in run(
         *init, "--on-conflict", "x", fails=True
     )
-    assert "there is none; choose skip or first" in run(*init, "--on-conflict", "ask", fails=True)
+    assert "needs a terminal to ask on; choose skip or first" in run(*init, "--on-conflict", "ask", fails=True)
     assert not (tmp_path / "ws").exists()
     said = run(*init, "--on-conflict", "skip")
     assert "26 new photos, 15 of them labeled in 2 categories; 1 was there already; 1 had several labels" in said
@@ -159,7 +159,8 @@ def test_restoring_on_the_command_line(run, tmp_path):
         db.execute("UPDATE stages SET encoder = 'none'")
     run("accept", workspace)
     (workspace / CATALOG_FILE).write_bytes(b"no catalog" * 1000)
-    assert f"is damaged (file is not a database); `igcd restore {workspace}`" in run("status", workspace, fails=True)
+    said = run("status", workspace, fails=True)
+    assert "is damaged (file is not a database); `igcd restore " in said and "brings back the copy" in said
     said = run("restore", workspace)
     assert "when stage 0 was accepted" in said and "the damaged catalog is kept as" in said
     assert "1 known categories, 0 accepted in this stage" in run("status", workspace)

@@ -125,8 +125,9 @@ class _Crowd:
         paths = (
             "/api/overview",
             "/api/map",
-            "/api/unsure",
-            "/api/low-confidence",
+            "/api/tree",
+            "/api/galleries",
+            "/api/history",
             "/api/photos/1/thumbnail",
             "/api/revision",
         )

@@ -26,6 +26,7 @@ from igcd.cli.tensorboard import TensorBoardWriter
 from igcd.config import Recipe, read_recipe
 from igcd.data.quarantine import Quarantine
 from igcd.errors import IgcdError
+from igcd.hidden import Handle
 from igcd.records import write_bytes, write_json
 from igcd.report.page import write_report
 from igcd.report.run_records import Results, read_raw_record
@@ -104,7 +105,7 @@ def _run(
             config=config,
             quarantine=quarantine,
             budget=recipe.method.budget,
-            pictures=PictureRecorder(out, frozen_features(encoder), recipe.seed),
+            pictures=PictureRecorder(Handle(out), frozen_features(encoder), recipe.seed),
             watch=Watch(
                 on_epoch=lambda report: [watcher.on_epoch(report) for watcher in watchers],
                 on_stage_start=bars.on_stage_start,

@@ -204,7 +204,15 @@ def migrate(db: sqlite3.Connection, *, migrations: Sequence[str] = MIGRATIONS) -
     """
     for version in range(check_version(db, migrations=migrations), len(migrations)):
         for statement in _statements(migrations[version]):
-            db.execute(statement)
+            try:
+                db.execute(statement)
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode != sqlite3.SQLITE_ERROR:  # such as a full disk
+                    raise
+                raise IgcdError(
+                    f"the tables of a catalog must be those of its version, {version}, but {error}; it is damaged, "
+                    "use a copy of it"
+                ) from None
         db.execute(f"PRAGMA user_version = {version + 1}")
     db.execute(f"PRAGMA application_id = {APPLICATION_ID}")
 
