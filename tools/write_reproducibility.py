@@ -1,4 +1,4 @@
-"""Writes the measured tables of REPRODUCIBILITY.md from `results/*.jsonl`, each between its markers, and their figures.
+"""Writes the measured tables of docs/results/methods.md from `results/*.jsonl`, each between its markers, and their figures.
 
     python tools/write_reproducibility.py [--check]
 
@@ -29,7 +29,7 @@ LAST_STAGE = ("All", "Old", "New")
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--page", type=Path, default=ROOT / "REPRODUCIBILITY.md")
+    parser.add_argument("--page", type=Path, default=ROOT / "docs" / "results" / "methods.md")
     parser.add_argument("--results", type=Path, default=ROOT / "results")
     parser.add_argument("--check", action="store_true", help="write nothing; fail where the page is not of the records")
     arguments = parser.parse_args()
@@ -43,7 +43,7 @@ def main() -> None:
         text = table_text(records, table)
         figure = render_figure(table) if records[0]["command"].startswith("igcd compare") else None
         if figure is not None:
-            place = f"docs/images/{path.stem}-old-new.svg"
+            place = f"../images/{path.stem}-old-new.svg"
             texts[arguments.page.parent / place] = figure
             text += f"\n![Old against New at the last stage, a point per method]({place})\n"
         texts[arguments.page] = with_table(texts[arguments.page], path.stem, text)

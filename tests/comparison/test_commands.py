@@ -79,7 +79,8 @@ def test_ablate(recipe, tmp_path):
 
 @pytest.mark.usefixtures("fake_igcd")
 def test_reproducibility_is_written_from_the_records(recipe, tmp_path, monkeypatch):
-    record, page = tmp_path / "results" / "small.jsonl", tmp_path / "page.md"
+    record, page = tmp_path / "results" / "small.jsonl", tmp_path / "docs" / "results" / "page.md"
+    page.parent.mkdir(parents=True)
     options = ["--methods", "snn_density,gm,kmeans", "--seeds", "0,1", "--out", tmp_path / "out", "--record", record]
     assert igcd("compare", recipe, *options).exit_code == 0
     page.write_text("by hand\n<!-- begin small -->\nold\n<!-- end small -->\nalso by hand\n")
@@ -96,7 +97,7 @@ def test_reproducibility_is_written_from_the_records(recipe, tmp_path, monkeypat
     tool.main()
     assert page.read_text() == text
     figure = tmp_path / "docs" / "images" / "small-old-new.svg"
-    assert "](docs/images/small-old-new.svg)" in text and "kmeans: Old" in figure.read_text()
+    assert "](../images/small-old-new.svg)" in text and "kmeans: Old" in figure.read_text()
     monkeypatch.setattr("sys.argv", [*sys.argv, "--check"])
     tool.main()
     page.write_text(text.replace("42.5", "99.9"))
