@@ -1,4 +1,4 @@
-"""Writes the measured tables of docs/results/methods.md from `results/*.jsonl`, each between its markers, and their figures.
+"""Writes the measured tables of docs/results/methods.md from `results/*.jsonl`, each between its markers, with figures.
 
     python tools/write_reproducibility.py [--check]
 
