@@ -40,7 +40,7 @@ class OpenVinoEncoder:
 
 def _compiled(network: nn.Module, size: int):  # type: ignore[no-untyped-def]  # noqa: ANN202 - OpenVINO is untyped
     try:
-        import openvino  # type: ignore[import-untyped,unused-ignore]
+        import openvino  # type: ignore[import-untyped,import-not-found,unused-ignore]
     except ImportError:
         raise IgcdError(
             "--engine openvino needs the package openvino, it is not installed; pip install 'igcd[openvino]', or take "

@@ -46,7 +46,7 @@ class OnRay:
     def __call__(self, images: FileImages, shards: dict[int, range], done: Callable[[int, Shard], None]) -> None:
         """Calls `done` with each shard as it arrives."""
         try:
-            import ray  # type: ignore[import-untyped,unused-ignore]
+            import ray  # type: ignore[import-untyped,import-not-found,unused-ignore]
         except ImportError:
             raise IgcdError(
                 "--ray needs the package ray, it is not installed; pip install 'igcd[ray]', or leave --ray out"
