@@ -53,7 +53,7 @@ def test_a_migration_that_fails_changes_nothing(tmp_path):
     db.execute("COMMIT")
     broken = (*MIGRATIONS, "ALTER TABLE photos ADD COLUMN note TEXT; INSERT INTO nowhere VALUES (1);")
     db.execute("BEGIN")
-    with pytest.raises(sqlite3.OperationalError):
+    with pytest.raises(IgcdError, match=r"must be those of its version, \d, but no such table: nowhere; it is damaged"):
         migrate(db, migrations=broken)
     db.execute("ROLLBACK")
     assert check_version(db) == len(MIGRATIONS)

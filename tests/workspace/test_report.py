@@ -1,6 +1,7 @@
 """The report of a workspace: what it says, what it shows, and that it can be explored in a browser."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -130,6 +131,7 @@ def test_without_a_discovery_there_is_nothing_to_report(tmp_path, photos):  # no
 
 
 def test_in_a_browser(catalog, tmp_path, browser):
+    playwright = pytest.importorskip("playwright.sync_api")
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="axe-core comes with the extra `dev`")
     decisions.merge(catalog, FOX, OWL, author="ada")
     path = write_workspace_report(tmp_path / "ws")
@@ -147,6 +149,6 @@ def test_in_a_browser(catalog, tmp_path, browser):
         page.locator("#found a", has_text="new 2").click()
         assert page.locator("#category h2").all_inner_texts() == ["Guessed: 12 pictures"]
         page.get_by_role("button", name="Show it on the map", exact=True).click()
-        page.wait_for_function("document.getElementById('shown').textContent.startsWith('12 photos in 1 category')")
+        playwright.expect(page.locator("#shown")).to_have_text(re.compile("^12 photos in 1 category"))
         context.close()
     assert complaints == []
