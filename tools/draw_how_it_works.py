@@ -19,6 +19,7 @@ from torch import Tensor
 from igcd.functional import discovery, tree_cut
 from igcd.functional.category_tree import CategoryTree, cut_tree
 from igcd.functional.gaussian import scatter_statistics
+from igcd.functional.held_out import explained_shares
 from igcd.functional.map_equation import bits_per_step
 from igcd.functional.novelty import fit_projection
 from igcd.functional.whitening import fit_whitening
@@ -70,7 +71,7 @@ def draw(example: Example, out: Path) -> list[Path]:
         "step-2-whitened": scatter(_plane(white), shades, len(labels)),
         "step-3-pulled-together": scatter(_plane(pulled), shades, len(labels)),
         "step-4-tree": dendrogram(scene.seeing, cut.height, scene.sizes),
-        "step-5-cut": curves(scene.blind, scene.node, scene.neighbors, labels.numpy(), cut.n_groups),
+        "step-5-cut": curves(scene.blind, scene.node, white, scene.neighbors, labels.numpy(), cut.n_groups),
         "step-6-answer": scatter(_plane(pulled), category, len(labels)),
     }
     out.mkdir(parents=True, exist_ok=True)
@@ -142,11 +143,12 @@ def _leaf_order(tree: CategoryTree, leaves: Sequence[int], floor: float) -> list
 def curves(
     tree: CategoryTree,
     node: npt.NDArray[np.int64],
+    rows: Tensor,
     neighbors: npt.NDArray[np.int64],
     labels: npt.NDArray[np.int64],
     n_groups: int,
 ) -> str:
-    """What each number of groups has for it: labeled rows right, fall of heights, bits per step; each from 0 to 1."""
+    """What each number of groups has for it, each from 0 to 1: labels, heights, bits, dimensions held out."""
     tried = np.unique(np.geomspace(2, min(len(node) // 4, 150), 50).astype(np.int64))
     groups = [np.unique(cut_tree(tree, tree.height_for(int(n)))[node], return_inverse=True)[1] for n in tried]
     right = [float(tree_cut._agreement(g[: len(labels)], labels, N_KNOWN)[0].mean()) for g in groups]
@@ -156,6 +158,7 @@ def curves(
         "labeled rows right": np.array(right),
         "fall of heights": fall / max(float(fall.max()), 1e-9),
         "few bits per step": 1 - (bits - bits.min()) / max(float(np.ptp(bits)), 1e-9),
+        "dimensions held out": explained_shares(rows, tried),
     }
     x = EDGE + (np.log(tried) - np.log(tried[0])) / np.log(tried[-1] / tried[0]) * (WIDTH - 2 * EDGE)
     marks = []
