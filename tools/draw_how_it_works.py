@@ -163,7 +163,7 @@ def curves(
     x = EDGE + (np.log(tried) - np.log(tried[0])) / np.log(tried[-1] / tried[0]) * (WIDTH - 2 * EDGE)
     marks = []
     for place, (color, (name, values)) in enumerate(zip(COLORS, lines.items(), strict=False)):
-        y = HEIGHT - EDGE - values * (HEIGHT - 2.6 * EDGE)
+        y = HEIGHT - EDGE - values * (HEIGHT - 3.6 * EDGE)
         path = "L".join(f"{a:.1f} {b:.1f}" for a, b in zip(x, y, strict=True))
         marks.append(f'<path d="M{path}" fill="none" stroke="{color}" stroke-width="2"/>')
         marks.append(_text(WIDTH - EDGE / 2, EDGE / 2 + 16 * place + 6, name, anchor="end", color=color))
