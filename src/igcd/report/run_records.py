@@ -154,7 +154,7 @@ def read_run(folder: Path) -> Run:
     """Reads the records of a finished run."""
     if not (folder / "config.json").is_file():
         what = "has no config.json" if folder.is_dir() else "is not a folder"
-        raise IgcdError(f"{folder} {what}; give the folder that `igcd run … --out` wrote to")
+        raise IgcdError(f"{folder} {what}; give the folder that `igcd run … --out` wrote to, or a workspace")
     if not (folder / "results.json").is_file():
         n_done = len(list((folder / "stages").glob("stage-*.json")))
         raise IgcdError(
