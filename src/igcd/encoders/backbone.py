@@ -84,7 +84,7 @@ class Tail(nn.Module):
         self.blocks = blocks
         self.head = head
         self.freeze_batchnorm = freeze_batchnorm
-        self.bfloat16 = bfloat16
+        self.is_mixed = bfloat16
 
     def train(self, mode: bool = True) -> "Tail":
         """Training mode for all but frozen BatchNorm statistics."""
@@ -96,7 +96,7 @@ class Tail(nn.Module):
         return self
 
     def forward(self, intermediate: Tensor) -> Tensor:  # noqa: D102
-        with torch.autocast(intermediate.device.type, torch.bfloat16, enabled=self.bfloat16 and self.training):
+        with torch.autocast(intermediate.device.type, torch.bfloat16, enabled=self.is_mixed and self.training):
             feature: Tensor = self.head.forward_head(self.blocks(intermediate), pre_logits=True)  # type: ignore[operator]
         return feature.to(intermediate.dtype)
 
