@@ -212,7 +212,7 @@ class CategoryDiscoverer(
 
         How rows are whitened and how sharply distances decide is found again when labels have doubled.
         """
-        known, categories = self._kept.all_with(batch)
+        known, categories, is_guess = self._kept.all_with(batch)
         if self.n_novel == 0 and not len(known):
             raise DiscovererError("n_novel must be 1 or more where nothing is labeled, got 0; change it, or label rows")
         n_labeled = self._kept.n_labeled + int((batch.ids != UNLABELED).sum())
@@ -221,6 +221,7 @@ class CategoryDiscoverer(
             batch.h[asked],  # without a name: the core lets go of this copy when it has made its own
             known,
             categories,
+            is_guess=is_guess,
             n_novel=self.n_novel,
             granularity=self.granularity,
             whitening=None if recalibrates else self._means.whitening,

@@ -77,6 +77,7 @@ def discover(
     labeled: Tensor,
     categories: Tensor,
     *,
+    is_guess: Tensor | None = None,
     n_novel: int | None = None,
     granularity: float = 0.0,
     smallest: int | None = None,
@@ -86,10 +87,11 @@ def discover(
 ) -> Discovered:
     """New categories among unlabeled rows, and the category of each. (n, d), (m, d), (m,); m may be 0.
 
-    `n_novel` says how many are new, if that is known. `granularity` moves the answer from coarse (negative) to fine
-    (positive): the tree is cut at e to the power of −granularity times the height chosen. `smallest` is the fewest rows
-    that a new category has. `height` says where to cut the tree, if labels of earlier rows have told it. `whitening` is
-    one that an earlier call found, for answers in the same space.
+    `is_guess` (m,) marks rows whose category an earlier call has found: they are known, and say nothing about how fine
+    categories are. `n_novel` says how many are new, if that is known. `granularity` moves the answer from coarse
+    (negative) to fine (positive): the tree is cut at e to the power of −granularity times the height chosen. `smallest`
+    is the fewest rows that a new category has. `height` says where to cut the tree, if labels of earlier rows have told
+    it. `whitening` is one that an earlier call found, for answers in the same space.
     """
     known_ids, owners = distinct(categories)
     labeled = labeled.to(torch.promote_types(labeled.dtype, torch.float32))  # half precision is for storage
@@ -109,7 +111,8 @@ def discover(
     rows = whitening(torch.cat([labeled.to(unlabeled.dtype), unlabeled]))
     del unlabeled  # of a million rows every copy counts
     scene = _set_scene(rows, owners)
-    cut = choose_cut(scene.blind, scene.node, rows, scene.neighbors, owners.cpu().numpy(), seed=seed)
+    taught = owners if is_guess is None else torch.where(is_guess, -1, owners)
+    cut = choose_cut(scene.blind, scene.node, rows, scene.neighbors, taught.cpu().numpy(), seed=seed)
     if height is not None:
         cut = replace(cut, height=height)
     if n_novel is not None:
