@@ -61,7 +61,7 @@ class Task:
 
     @property
     def n_categories(self) -> int:
-        """Of all rows, known and new: the number that baselines are told."""
+        """Of all rows, known and new: the number that baselines are given."""
         return len(np.unique(self.truth))
 
     @property

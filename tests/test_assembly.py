@@ -55,12 +55,14 @@ def test_a_section_has_the_options_and_defaults_of_its_method(method):
     section, kind = METHODS[method].section(), METHODS[method].load()
     assert section.name == method
     makers = [kind for kind in kind.__mro__ if "__init__" in vars(kind)]
-    told = {}
+    defaults = {}
     for maker in reversed(makers):  # an option handed on to a parent by **options has the parent's default
-        told |= {name: given.default for name, given in inspect.signature(maker.__init__).parameters.items()}
+        defaults |= {
+            name: parameter.default for name, parameter in inspect.signature(maker.__init__).parameters.items()
+        }
     for name, value in section.options().items():
         if (method, name) != ("frozen_snn", "features"):  # what makes it another method
-            assert told[name] == value, name
+            assert defaults[name] == value, name
 
 
 @pytest.mark.parametrize(
@@ -148,7 +150,7 @@ def best_matching(pairs):
 @pytest.mark.parametrize("n_novel", ["as_published", "given", "estimated", "silhouette"])
 def test_who_is_told_how_many_categories_are_novel(monkeypatch, method, n_novel):
     made = []
-    monkeypatch.setattr("igcd.assembly.make_method", lambda *given: made.append(given))
+    monkeypatch.setattr("igcd.assembly.make_method", lambda *args: made.append(args))
     recipe = read_recipe("demo", [f"method.name={method}", f"n_novel={n_novel}"])
     method_maker(recipe, None, None, [0, 4])(None, print)
     own, count = METHODS[method].own_count, made[0][-1]

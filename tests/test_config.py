@@ -148,7 +148,7 @@ def test_options_that_do_not_go_together_are_said_in_one_sentence():
         (["seed=!!timestamp x"], "seed: Input should be a valid integer"),
         (["seed=!!int ''"], "seed: Input should be a valid integer"),
     ],
-    ids=lambda given: " ".join(given)[:50] if isinstance(given, list) else "",
+    ids=lambda arguments: " ".join(arguments)[:50] if isinstance(arguments, list) else "",
 )
 def test_an_impossible_value_gets_a_sentence(overrides, words):
     with pytest.raises(IgcdError, match=words) as refused:

@@ -651,10 +651,10 @@ def test_what_no_category_explains_is_unsure_more_often(digits):
 def a_life(model):
     """What a model answers now and after more has happened to it."""
     later, _ = blobs([1, 4, 6, 7], seed=1)
-    told = [model.labels_, model.predict_proba(later), model.categories_, model.category_ids_, model.assign(later)]
+    answers = [model.labels_, model.predict_proba(later), model.categories_, model.category_ids_, model.assign(later)]
     model.partial_fit(later)
     return [
-        *told,
+        *answers,
         model.labels_,
         model.categories_,
         model.means_,
@@ -699,7 +699,7 @@ def test_an_incomplete_or_newer_state_is_said_so(model):
 # Labels and parameters -----------------------------------------------------------------------------------------------
 
 
-def test_minus_one_and_one_alone_are_two_categories_unless_told():
+def test_minus_one_and_one_alone_are_two_categories_by_default():
     X = np.concatenate([blob(0, 10), blob(1, 10)])
     y = np.repeat([-1, 1], 10)
     with pytest.warns(UserWarning, match="set unlabeled=-1"):
@@ -707,8 +707,8 @@ def test_minus_one_and_one_alone_are_two_categories_unless_told():
     assert model.categories_.tolist() == [-1, 1]
     model.partial_fit(X[:2], [-1, -1])
     assert model.n_novel_ == 0
-    told = CategoryDiscoverer(unlabeled=-1).fit(X, y)
-    assert told.categories_.tolist() == [1, 1000]
+    model = CategoryDiscoverer(unlabeled=-1).fit(X, y)
+    assert model.categories_.tolist() == [1, 1000]
 
 
 def test_another_mark_for_unlabeled():

@@ -74,7 +74,7 @@ def spied_run(tmp_path, monkeypatch):
             found = within_reach(*handed, names=names) if is_second else reachable(*handed)
             known = {name for stage in split.stages for name in stage.labeled.categories}
             hidden = {name for stage in split.stages for name in stage.test.image_ids}
-            if not is_supervised:  # the upper bound is told
+            if not is_supervised:  # the upper bound gets the labels
                 hidden |= {name for stage in split.stages for name in stage.unlabeled.image_ids}
                 hidden |= {name for stage in split.stages for name in stage.unlabeled.categories} - known
             faults.extend(leaks(found, hidden=hidden, paths=[out, *paths], secret=secret_of(out)))
@@ -124,8 +124,8 @@ def test_no_source_hands_out_a_hidden_label(spied_run, photos, tmp_path, source)
         stream = f"{{{GUIDE}, by_place_and_year: {{protocol: igcd-u}}}}"
     elif source == "split":
         spec = {"protocol": "igcd-u", "categories_per_stage": (4, 2), "images_old": 4, "held_out": 0.2}
-        given = {"spec": spec, "options": (), "category_order": None, "seed": 0, "max_broken": 0.0}
-        build_by_category("folder", photos, tmp_path / "split", check=True, as_json=True, **given)
+        options = {"spec": spec, "options": (), "category_order": None, "seed": 0, "max_broken": 0.0}
+        build_by_category("folder", photos, tmp_path / "split", check=True, as_json=True, **options)
         stream = f"{{source: observations, data: {photos}, split: {tmp_path}/split/split.tsv}}"
     else:
         data = photos / "table.csv" if source == "table" else photos

@@ -139,26 +139,26 @@ def main() -> None:
     parser.add_argument("--labels", type=int, default=MAX_LABELED, help="labeled photos of each known species")
     parser.add_argument("--size", type=int, default=224)
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
-    if (given.npz is None) == (given.features is None):
+    args = parser.parse_args()
+    if (args.npz is None) == (args.features is None):
         parser.error("give --npz or --features")
-    if given.features is not None:
-        with np.load(given.features, allow_pickle=False) as archive:
+    if args.features is not None:
+        with np.load(args.features, allow_pickle=False) as archive:
             rows, names = archive["x"].astype(np.float32), archive["y"]
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
         stored, picture, size = StoredFeatures(rows), noise, SIDE
         encoder_of_workspace: Callable[[Catalog], PhotoEncoder] = lambda _catalog: stored  # noqa: E731
     else:
-        birds = load_source("cub", given.npz)
-        names, picture, size = np.array(birds.category_names)[birds.categories], birds.images.pixels, given.size
+        birds = load_source("cub", args.npz)
+        names, picture, size = np.array(birds.category_names)[birds.categories], birds.images.pixels, args.size
         encoder_of_workspace = lambda catalog: current_encoder(catalog, encoder_of(catalog))  # noqa: E731
-    if given.batch == 1:
-        if given.folder.exists():
-            sys.exit(f"{given.folder} exists already; give a new folder for batch 1")
-        truth = write_photos(names, picture, given.folder, n_labeled=given.labels, seed=given.seed)
-        (given.folder / "truth.json").write_text(json.dumps(truth), encoding="utf-8")
-        init_workspace(given.folder / "workspace", given.folder / "known", from_folders=True, encoder={"size": size})
-    print(json.dumps(review_batch(given.folder, given.batch, encoder_of_workspace, given.decisions)))
+    if args.batch == 1:
+        if args.folder.exists():
+            sys.exit(f"{args.folder} exists already; give a new folder for batch 1")
+        truth = write_photos(names, picture, args.folder, n_labeled=args.labels, seed=args.seed)
+        (args.folder / "truth.json").write_text(json.dumps(truth), encoding="utf-8")
+        init_workspace(args.folder / "workspace", args.folder / "known", from_folders=True, encoder={"size": size})
+    print(json.dumps(review_batch(args.folder, args.batch, encoder_of_workspace, args.decisions)))
 
 
 if __name__ == "__main__":

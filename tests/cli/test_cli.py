@@ -121,7 +121,7 @@ def test_too_many_broken_photos_stop_the_build(photos, tmp_path):
     assert "bird 3/0.png" in listed.read_text() and list((tmp_path / "out").iterdir()) == [listed]
 
 
-def test_a_split_without_test_images_is_told(photos, tmp_path):
+def test_a_warning_says_that_a_split_has_no_test_images(photos, tmp_path):
     done = igcd("build", "folder", "--data", photos, "--no-check", "--out", tmp_path)
     assert re.search("^warning: there are no test images.*--held-out", done.stdout, re.MULTILINE)
     folder = ["build", "folder", "--data", photos, "--no-check", "--out", tmp_path, "--json"]

@@ -146,11 +146,11 @@ def test_calibrated_margin_finds_novel_clusters_where_a_fixed_one_fails():
     match = match_known(unlabeled[found.idx], labeled, labels)
     truth = rows[found.idx] >= 14
 
-    def rightly_told(margin):
+    def share_right(margin):
         return float((is_novel(found.density[found.idx], match.similarity, margin=margin) == truth).float().mean())
 
     margin = calibrate_margin(labeled, labels, n_neighbors=4)
-    assert rightly_told(margin) > 0.95 > rightly_told(0.03)
+    assert share_right(margin) > 0.95 > share_right(0.03)
     order = torch.randperm(14, generator=generator)
     assert calibrate_margin(labeled, order[labels] * 3, n_neighbors=4) == pytest.approx(margin)  # names do not matter
 

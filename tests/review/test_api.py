@@ -318,7 +318,7 @@ def test_folders_are_completed(client, tmp_path):
     assert client.get("/api/work/folders", params={"start": "relative/path"}).json()["folders"] == []
 
 
-def test_one_piece_of_work_at_a_time_and_its_error_is_told(client, tmp_path):
+def test_one_piece_of_work_at_a_time_and_its_error_is_shown(client, tmp_path):
     answer = client.post("/api/work/add", json={"path": "not/absolute"})
     assert answer.status_code == 400 and "must begin with / or ~" in answer.json()["error"]
     assert client.post("/api/work/add", json={"path": str(tmp_path / "nowhere")}).status_code == 200
