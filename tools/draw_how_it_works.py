@@ -70,7 +70,7 @@ def draw(example: Example, out: Path) -> list[Path]:
         "step-1-rows": scatter(_plane(rows), shades, len(labels)),
         "step-2-whitened": scatter(_plane(white), shades, len(labels)),
         "step-3-pulled-together": scatter(_plane(pulled), shades, len(labels)),
-        "step-4-tree": dendrogram(scene.seeing, cut.height, scene.sizes),
+        "step-4-tree": dendrogram(scene.tree, cut.height, scene.sizes),
         "step-5-cut": curves(scene.blind, scene.node, white, scene.neighbors, labels.numpy(), cut.n_groups),
         "step-6-answer": scatter(_plane(pulled), category, len(labels)),
     }
