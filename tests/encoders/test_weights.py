@@ -244,7 +244,7 @@ except IgcdError as error:
     printed = subprocess.run(
         [sys.executable, "-c", code], check=True, capture_output=True, text=True, env=environment
     ).stdout
-    assert "could not be had from the hub" in printed
+    assert "could not be downloaded from the hub" in printed
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -106,7 +106,7 @@ def test_accept_and_export(link, open_page, catalog, tmp_path):
 
 def test_read_only_says_so_and_offers_no_work(catalog, serve, open_page):
     page = open_page(serve(read_only=True))
-    expect(page.locator(".chip")).to_have_text("looking only")
+    expect(page.locator(".chip")).to_have_text("read only")
     assert page.locator("#steps, #next-step, #granularity").count() == 0
     page.keyboard.press("w")
     expect(page.get_by_role("dialog")).to_have_count(0)

@@ -354,7 +354,7 @@ def test_decisions_without_end_are_a_conflict(workspace, encoder, monkeypatch):
 
 
 def test_a_stage_is_accepted_once_and_after_discovery(workspace, encoder):
-    with pytest.raises(IgcdError, match="37 photos nobody has looked at"):
+    with pytest.raises(IgcdError, match="37 photos that were not discovered yet"):
         accept_stage(workspace, author="ann")
     discover(workspace, encoder)
     accept_stage(workspace, author="ann")

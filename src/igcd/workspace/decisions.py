@@ -230,7 +230,7 @@ def close_stage(
     """
     with catalog.transaction() as db:
         if seen_revision is not None and current_revision(db) != seen_revision:
-            raise ConflictError("somebody decided something while the stage was being closed: accept it again")
+            raise ConflictError("a decision was made while the stage was being closed; accept it again")
         action = _Action(db, "close", author, seen=None)
         accepted = [row["id"] for row in db.execute("SELECT id FROM categories WHERE state = 'accepted' ORDER BY id")]
         for category_id in accepted:

@@ -142,7 +142,7 @@ def discover(
             )
             db.execute("INSERT OR REPLACE INTO settings VALUES ('granularity', ?)", (json.dumps(fineness),))
             return report
-    raise ConflictError("decisions kept coming in while photos were looked at; discover again when nobody is deciding")
+    raise ConflictError("decisions were made while photos were being compared; discover again when nobody is deciding")
 
 
 def _is_as_discovered(db: sqlite3.Connection, stage: int, encoder_key: str, granularity: float) -> bool:

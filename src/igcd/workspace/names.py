@@ -33,7 +33,7 @@ def parse_name(text: str) -> CategoryName:
     if not all(parts):
         raise IgcdError(f'a name must not be empty, nor a part of one, got {text!r}; write "owl" or "genus/species"')
     if not all(any(map(_is_visible, part)) for part in parts):
-        raise IgcdError(f"a name needs letters one can see, got {text!a}; type it again")
+        raise IgcdError(f"a name needs visible letters, got {text!a}; type it again")
     full = "/".join(parts)
     if len(full) > MAX_LENGTH:
         raise IgcdError(f"a name has at most {MAX_LENGTH} letters, got {len(full)}; shorten it")

@@ -354,7 +354,7 @@ def _label(db: sqlite3.Connection, label_of: Mapping[int, tuple[FoundFile, str]]
             n_labeled += 1
     if conflicts:
         raise IgcdError(
-            f"{len(conflicts):,} of the photos have another label in the workspace, see below; leave them out, or move "
+            f"{len(conflicts):,} photos have another label in the workspace, see below; leave them out, or move "
             "them on the review page",
             details=conflicts,
         )
