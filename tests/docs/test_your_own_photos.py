@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 from igcd.cli import app
 
-PAGE = Path(__file__).parents[1] / "docs" / "your_own_photos.md"
+PAGE = Path(__file__).parents[2] / "docs" / "your_own_photos.md"
 BOX = re.compile(r"[\s┏┳┓┡╇┩└┴┘━─│┃]+")
 
 
