@@ -226,6 +226,7 @@ def share_cache(folder: Path, start, results) -> None:
     results.put((n_images, everything(views).numpy()))
 
 
+@pytest.mark.slow  # two processes that import PyTorch
 def test_two_processes_share_the_work(tmp_path):
     context = multiprocessing.get_context("spawn")
     start, results = context.Barrier(2), context.Queue()
@@ -241,7 +242,7 @@ def test_two_processes_share_the_work(tmp_path):
     assert np.array_equal(first, second)
 
 
-def test_waiting_is_told_and_what_nobody_computes_is_computed_first(tmp_path, backbone, counted, monkeypatch):
+def test_waiting_is_reported_and_what_nobody_computes_is_computed_first(tmp_path, backbone, counted, monkeypatch):
     """Another process has claimed the first images and goes on as soon as this one waits for it."""
     images, reported = make_images(8), []
     cache = TrunkCache(tmp_path)
