@@ -116,6 +116,7 @@ def test_a_guide_that_nobody_can_draw_is_refused(options, words):
         build_stream(StreamConfig(source="fieldguide", options=options, by_category=cut), seed=0)
 
 
+@pytest.mark.usefixtures("narrow_projector")
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_runs_within_its_budget_and_is_recorded(method, tmp_path):
     recipe = tmp_path / "small.yaml"
@@ -148,7 +149,7 @@ def best_matching(pairs):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("n_novel", ["as_published", "given", "estimated", "silhouette"])
-def test_who_is_told_how_many_categories_are_novel(monkeypatch, method, n_novel):
+def test_which_methods_are_given_how_many_categories_are_novel(monkeypatch, method, n_novel):
     made = []
     monkeypatch.setattr("igcd.assembly.make_method", lambda *args: made.append(args))
     recipe = read_recipe("demo", [f"method.name={method}", f"n_novel={n_novel}"])

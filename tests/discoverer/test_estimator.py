@@ -190,13 +190,19 @@ def test_a_handful_of_unlabeled_rows_is_no_problem(model, n_rows):
 # Laws ----------------------------------------------------------------------------------------------------------------
 
 
-@settings(max_examples=15, deadline=None)
-@given(st.randoms(use_true_random=False))
-def test_shuffled_rows_get_the_same_answers(random):
+@pytest.fixture(scope="module")
+def unshuffled():
     X, y, _ = a_start(n=14)
     X[5], y[5] = X[4], y[4]  # a row that comes twice
+    return X, y, CategoryDiscoverer().fit(X, y)
+
+
+@settings(max_examples=15, deadline=None)
+@given(random=st.randoms(use_true_random=False))
+def test_shuffled_rows_get_the_same_answers(unshuffled, random):
+    X, y, one = unshuffled
     order = np.array(random.sample(range(len(X)), len(X)))
-    one, other = CategoryDiscoverer().fit(X, y), CategoryDiscoverer().fit(X[order], y[order])
+    other = CategoryDiscoverer().fit(X[order], y[order])
     np.testing.assert_array_equal(one.labels_[order], other.labels_)
     np.testing.assert_array_equal(one.predict_proba(X), other.predict_proba(X))
     assert kept_keys(one) == kept_keys(other)
@@ -325,8 +331,8 @@ def out_of_memory(*_args, **_options):
 
 
 @pytest.mark.parametrize("n_novel", [0, 1, 2, 3, 5, 20])
-def test_a_number_that_is_told_is_found(digits, n_novel):
-    for X, y in (a_start()[:2], digits[:2]):
+def test_as_many_are_found_as_asked_for(digits, n_novel):
+    for X, y in (a_start()[:2], (digits[0][::3], digits[1][::3])):
         model = CategoryDiscoverer(n_novel=n_novel).fit(X, y)
         assert model.n_novel_ == n_novel == len(model.discoveries_)
         assert {*model.predict(X)} == {*model.categories_}
@@ -339,7 +345,7 @@ def test_without_labels_something_is_new():
 
 
 def test_finer_is_never_fewer(digits):
-    for X, y in (a_start()[:2], digits[:2]):
+    for X, y in (a_start()[:2], (digits[0][::3], digits[1][::3])):
         found = [CategoryDiscoverer(granularity=g).fit(X, y).n_novel_ for g in (-3, -0.5, 0, 0.5, 1)]
         assert found == sorted(found)
     assert found[0] < found[2] < found[-1]
