@@ -9,7 +9,7 @@ of 8 species that are new. A batch is discovered, reviewed (tools/reviewing_pers
 Photos are files. With `--features` each file stands for a row of an archive with the arrays x (features) and y (names),
 which is what is compared then; nothing is embedded.
 
-A line of JSON goes to standard output. Right is a photo in the category that bears its name; before the review, new
+A line of JSON goes to standard output. Right is a photo in the category that has its name; before the review, new
 categories are matched one to one with the new species.
 """
 
@@ -81,7 +81,7 @@ def write_photos(
 
 
 def right_share(catalog: Catalog, truth: dict[str, str], stems: set[str], *, matched: bool) -> float:
-    """Share of these photos in the category that bears their name; `matched`: unnamed ones as well as possible."""
+    """Share of these photos in the category that has their name; `matched`: unnamed ones as well as possible."""
     categories = queries.categories(catalog)
     names = {category.name for category in categories}
     n_right, unnamed = 0, {}

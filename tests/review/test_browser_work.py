@@ -37,7 +37,7 @@ def test_discover_again_after_decisions(link, open_page, catalog):
     page.keyboard.press("Enter")
     expect(page.locator("#summary")).to_contain_text("20 new photos: 12 confirmed, about 1 is very likely of your 2")
     page.get_by_role("button", name="Discover again").click()
-    expect(live(page)).to_contain_text("8 photos that you have not confirmed were decided anew", timeout=30_000)
+    expect(live(page)).to_contain_text("8 photos that you have not confirmed were decided again", timeout=30_000)
     expect(page.locator("#job")).to_be_hidden()
     assert queries.category(catalog, HARE).n_confirmed == 12
 

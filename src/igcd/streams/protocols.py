@@ -48,7 +48,7 @@ class StreamSpec(BaseModel):
     images_old: int = Field(default=25, ge=1)
     """Images per category at each stage it comes back to; fewer where a category is small."""
     redraw: bool | None = None
-    """Whether images of a category that comes back are drawn anew at each stage and may come again; unset: no."""
+    """Whether images of a category that comes back are drawn again at each stage and may come again; unset: no."""
     labeled_share: float = Field(default=0.5, gt=0, lt=1)
     """static: the share of a labeled category's images that is labeled."""
     test_per_category: int | None = Field(default=None, ge=1)

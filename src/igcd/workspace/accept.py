@@ -1,4 +1,4 @@
-"""`igcd accept`: closes a stage. What was confirmed becomes labels; R is chosen anew within its budget."""
+"""`igcd accept`: closes a stage. What was confirmed becomes labels; R is chosen again within its budget."""
 
 import sqlite3
 

@@ -69,7 +69,7 @@ def accept_category(
 def merge(
     catalog: Catalog, category_id: int, into_id: int, *, author: str, seen: Mapping[int, int] | None = None
 ) -> Decision:
-    """Puts all photos of a category into another. The id of the first stays, and leads to the other for ever.
+    """Puts all photos of a category into another. The id of the first stays, and leads to the other forever.
 
     The survivor is known if either was, under the name of the known one (`igcd.memory.merging.merged`). With a known
     category, the photos of a discovered one are confirmed, whichever of the two goes into the other.
