@@ -154,7 +154,10 @@ OFFICIAL = {
 """Sources with a layout of their own; imagenet1k is imagenet100 with more folders, digits is in the test of methods."""
 
 
-@pytest.mark.parametrize("source", OFFICIAL)
+@pytest.mark.parametrize(
+    "source",
+    ["cifar100", *(pytest.param(source, marks=pytest.mark.slow) for source in OFFICIAL if source != "cifar100")],
+)
 def test_no_official_layout_hands_out_a_hidden_label(spied_run, tmp_path, source):
     make, cut = OFFICIAL[source]
     make(tmp_path / "data")

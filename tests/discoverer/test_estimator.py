@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
+from discoverer.easy_rows import WIDTH, a_start, blob, blobs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors import safe_open
@@ -23,32 +24,6 @@ from igcd.errors import IgcdError
 from igcd.functional.assignment import contingency, match
 from igcd.functional.discovery import discover
 from igcd.memory.category_ledger import CategoryLedger, DiscovererError
-
-WIDTH = 16
-
-
-def blob(category, n, *, seed=0, spread=0.25):
-    """n rows around a direction of their own: categories that are easy to tell apart."""
-    noise = np.random.default_rng([category, seed]).normal(size=(n, WIDTH))
-    return 5 * np.eye(WIDTH)[category] + spread * noise
-
-
-def blobs(categories, n=30, *, seed=0):
-    rows = np.concatenate([blob(category, n, seed=seed) for category in categories])
-    return rows, np.repeat(categories, n)
-
-
-def a_start(n=30):
-    """Categories 0 to 3 with every second row labeled, 4 and 5 without a label."""
-    X, truth = blobs(range(6), n)
-    y = np.where((truth < 4) & (np.arange(len(truth)) % 2 == 0), truth, -1)
-    return X, y, truth
-
-
-@pytest.fixture
-def model():
-    X, y, _ = a_start()
-    return CategoryDiscoverer().fit(X, y)
 
 
 @pytest.fixture(scope="module")

@@ -105,6 +105,7 @@ def live_through():
     return said, named
 
 
+@pytest.mark.slow  # the review page in processes of its own
 def test_the_guide_runs_command_by_command(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     said, named = live_through()
