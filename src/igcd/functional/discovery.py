@@ -90,8 +90,8 @@ def discover(
     `is_guess` (m,) marks rows whose category an earlier call has found: they are known, and say nothing about how fine
     categories are. `n_novel` says how many are new, if that is known. `granularity` moves the answer from coarse
     (negative) to fine (positive): the tree is cut at e to the power of −granularity times the height chosen. `smallest`
-    is the fewest rows that a new category has. `height` says where to cut the tree, if labels of earlier rows have told
-    it. `whitening` is one that an earlier call found, for answers in the same space.
+    is the fewest rows that a new category has. `height` is where to cut the tree, estimated from labels of earlier rows.
+    `whitening` is one that an earlier call found, for answers in the same space.
     """
     known_ids, owners = distinct(categories)
     labeled = labeled.to(torch.promote_types(labeled.dtype, torch.float32))  # half precision is for storage
@@ -119,8 +119,8 @@ def discover(
         smallest = _smallest_with(scene, n_novel, smallest)
         cut = replace(cut, height=_height_with(scene, n_novel, smallest), n_groups=len(known_ids) + n_novel)
     cut = replace(cut, height=cut.height * float(np.exp(-granularity)))
-    groups = cut_tree(scene.seeing, cut.height, sizes=scene.sizes, smallest=smallest)
-    start = torch.from_numpy(_by_category(groups, scene, len(known_ids))[scene.seeing_node])
+    groups = cut_tree(scene.tree, cut.height, sizes=scene.sizes, smallest=smallest)
+    start = torch.from_numpy(_by_category(groups, scene, len(known_ids))[scene.tree_node])
     means, category = _refine(rows, owners, start, n_known=len(known_ids), keeps_all=n_novel is not None)
     typical = _densest(scene.density[len(labeled) :], category, len(known_ids), len(means))
     return Discovered(whitening, means, known_ids, category, typical, cut, scene.recall)
@@ -177,10 +177,10 @@ class _Scene:
     blind: CategoryTree  # over all rows, labels hidden
     node: IntArray  # (m + n,) the node of each row in it
     neighbors: IntArray  # (m + n, k)
-    seeing: CategoryTree  # parts of known categories first, then unlabeled rows
+    tree: CategoryTree  # parts of known categories first, then unlabeled rows
     part_of: IntArray  # (p,) the category each part is of; most categories have one part
-    seeing_node: IntArray  # (n,) the node of each unlabeled row in it
-    sizes: IntArray  # rows of each node of `seeing`; a part of a known category has all of its own
+    tree_node: IntArray  # (n,) the node of each unlabeled row in it
+    sizes: IntArray  # rows of each node of `tree`; a part of a known category has all of its own
     density: Tensor  # (m + n,)
     recall: float
 
@@ -242,7 +242,7 @@ def parts_of_categories(rows: Tensor, owners: Tensor) -> tuple[Tensor, Tensor]:
 def _smallest_with(scene: _Scene, n_novel: int, smallest: int) -> int:
     """The smallest size at which there can be so many new categories, at most `smallest`, halved until there can."""
     while smallest > 1:
-        groups = cut_tree(scene.seeing, _between(scene.seeing.heights, 0), sizes=scene.sizes, smallest=smallest)
+        groups = cut_tree(scene.tree, _between(scene.tree.heights, 0), sizes=scene.sizes, smallest=smallest)
         if _count_novel(groups, scene) >= n_novel:
             break
         smallest //= 2
@@ -250,16 +250,16 @@ def _smallest_with(scene: _Scene, n_novel: int, smallest: int) -> int:
 
 
 def _count_novel(groups: IntArray, scene: _Scene) -> int:
-    return int((np.unique(groups) >= scene.seeing.n_known).sum())
+    return int((np.unique(groups) >= scene.tree.n_known).sum())
 
 
 def _height_with(scene: _Scene, n_novel: int, smallest: int) -> float:
     """The largest height at which there are so many new categories, or the most there can be. By bisection."""
-    heights = scene.seeing.heights
+    heights = scene.tree.heights
     low, high = 0, len(heights)  # joins that are kept: with all of them there is the fewest
     while low < high:
         middle = (low + high + 1) // 2
-        groups = cut_tree(scene.seeing, _between(heights, middle), sizes=scene.sizes, smallest=smallest)
+        groups = cut_tree(scene.tree, _between(heights, middle), sizes=scene.sizes, smallest=smallest)
         low, high = (middle, high) if _count_novel(groups, scene) >= n_novel else (low, middle - 1)
     return _between(heights, low)
 
