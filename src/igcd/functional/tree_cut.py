@@ -45,7 +45,7 @@ class Cut:
 
     n_groups: int
     height: float
-    from_tree: float
+    from_tree: float | None = None  # None where the height or the number was given
     from_labels: float | None = None  # None without labels
     spread: float | None = None  # of the estimate from labels
 
