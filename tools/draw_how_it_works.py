@@ -59,10 +59,11 @@ def draw(example: Example, out: Path) -> list[Path]:
     rows, labels = example.rows, example.labels
     known = scatter_statistics(rows[: len(labels)], labels, n_categories=N_KNOWN)
     white = fit_whitening(rows, known, generator=torch.Generator().manual_seed(0))(rows)
-    scene = discovery._set_scene(white, labels)
+    scene = discovery.Scene.of(white, labels, N_KNOWN, with_blind=True)
+    assert scene.blind is not None
     graph = discovery.neighbor_graph(white, discovery.N_NEIGHBORS)
     pulled = discovery.pull_together(white, graph)
-    cut = tree_cut.choose_cut(scene.blind, scene.node, white, scene.neighbors, labels.numpy())
+    cut = scene.choose_cut(white, labels)
     found = discovery.discover(rows[len(labels) :], rows[: len(labels)], labels)
     category = np.concatenate([labels.numpy(), found.category.numpy()])
     shades = np.where(np.arange(len(rows)) < len(labels), category, -1)
