@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from safetensors import safe_open
 from safetensors.torch import save_file
+from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
@@ -19,7 +20,6 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from igcd.discoverer import CategoryDiscoverer, decisions, estimator
-from igcd.discoverer.category_means import reach_of
 from igcd.errors import IgcdError
 from igcd.functional.assignment import contingency, match
 from igcd.functional.discovery import discover
@@ -585,19 +585,50 @@ def test_a_row_far_from_everything_is_unsure(model):
     np.testing.assert_array_equal(never.assign(far), never.predict(far))
 
 
-def test_a_row_is_near_what_its_own_category_is_near_to(digits):
-    """The slow twin of `reach_of`: each row beside the mean of the others of its category."""
+def test_none_of_these_is_learned_from_rows_asked_without_their_category(digits):
+    """The slow twin of `fit_none`: each row beside the means of all other rows, with its own category and without."""
     X, _, truth, _, _ = digits
-    rows = CategoryDiscoverer().fit(X, truth)._compared(X)
-    reach = reach_of(rows, torch.from_numpy(truth))
-    alone = []
-    for row in range(len(rows)):
-        mean = rows[(truth == truth[row]) & (np.arange(len(rows)) != row)].mean(dim=0)
-        alone.append(float(1 - (rows[row] - mean).square().sum()) / 2)
-    assert reach == pytest.approx(np.quantile(alone, 0.02))
-    near, far = torch.tensor([[1.0, 0], [0.8, 0.6]]), torch.tensor([[1.0, 0], [-0.6, 0.8]])
-    same = torch.zeros(2, dtype=torch.int64)
-    assert reach_of(near, same) == pytest.approx((0.8 - 0.5) / 2) and reach_of(far, same) == pytest.approx(-1.1)
+    model = CategoryDiscoverer(n_novel=0).fit(X, truth)
+    rows, means = model._compared(X).double(), model._means.means.double()
+    known, alone = [], []
+    for row, own in zip(rows, truth.tolist(), strict=True):
+        closeness = {c: float(1 - (row - means[c]).square().sum()) / 2 for c in range(len(means)) if c != own}
+        n = int((truth == own).sum())
+        without = (n * means[own] - row) / (n - 1)
+        alone.append(max(closeness.values()))
+        known.append(max([float(1 - (row - without).square().sum()) / 2, *closeness.values()]))
+    none = model._means.none
+    assert [none.known, none.other] == pytest.approx([np.mean(known), np.mean(alone)], abs=1e-4)
+    assert [none.known_spread, none.other_spread] == pytest.approx([np.std(known), np.std(alone)], rel=1e-2)
+    at = torch.linspace(none.other, none.known, 7)
+    expected = [
+        norm.pdf(c, none.other, none.other_spread)
+        / (norm.pdf(c, none.other, none.other_spread) + norm.pdf(c, none.known, none.known_spread))
+        for c in at.tolist()
+    ]
+    np.testing.assert_allclose(none(at).numpy(), expected, atol=1e-5)
+    beyond = none(torch.tensor([none.other - 1, none.known + 1]))
+    np.testing.assert_allclose(beyond.numpy(), none(at)[[0, -1]].numpy())
+
+
+def test_rows_of_a_category_nobody_showed_are_of_none(digits):
+    """ECE of the probability of "none", one row in two of a hidden category; and it is high where it should be."""
+    X, _, truth, _, _ = digits
+    is_shown, is_first = truth < 7, np.arange(len(X)) % 2 == 0
+    model = CategoryDiscoverer().fit(X[is_shown & is_first], truth[is_shown & is_first])
+    known, hidden = (model.predict_none(X[~is_first & rows]) for rows in (is_shown, ~is_shown))
+    assert ((known >= 0) & (known <= 1)).all()
+    assert known.mean() < 0.2 and hidden.mean() > 0.8
+    assert model.is_unsure(X[~is_first & ~is_shown]).mean() > model.is_unsure(X[~is_first & is_shown]).mean() + 0.5
+
+
+def test_without_labels_none_is_a_category_at_the_origin():
+    model = CategoryDiscoverer().fit(blobs(range(5), 30)[0])
+    assert model._means.none is None
+    rows = model._compared(blobs(range(5), 4, seed=3)[0])
+    closeness = (1 - torch.cdist(rows, model._means.means).min(dim=1).values.square()) / 2
+    expected = 1 / (1 + np.exp(model._means.sharpness * closeness.numpy()))
+    np.testing.assert_allclose(model._means.none_probs(rows).numpy(), expected, rtol=1e-3, atol=1e-6)
 
 
 def test_most_rows_of_one_category_are_not_unsure():

@@ -1,17 +1,39 @@
 """The classifier: one mean per category in the whitened space, and how sharply distances decide between them."""
 
+import math
 from dataclasses import dataclass, field
+from typing import Self
 
-import numpy as np
 import torch
 from torch import Tensor
 
+from igcd.functional.discovery import Discovered
 from igcd.functional.whitening import Whitening
 from igcd.types import UNLABELED
 
 ROWS_AT_A_TIME = 4096
-OUT_OF_REACH = 0.02
-"""Share of a category's own rows that may be farther from every mean than what counts as near."""
+MIN_SPREAD = 0.01
+"""Of closeness: that of copies of a row is not less."""
+
+
+@dataclass(frozen=True)
+class NoneOfThese:
+    """How close to the nearest mean rows are that have a category, and rows that have none: a Gaussian each."""
+
+    known: float  # the mean closeness of rows that have a category
+    known_spread: float
+    other: float  # of rows whose category is not there
+    other_spread: float
+
+    def __call__(self, closeness: Tensor) -> Tensor:
+        """The probability of having none, if one row in two had none. (n,) closeness to the nearest mean -> (n,).
+
+        Rows closer than the known or farther than the others are no surer than these.
+        """
+        at = closeness.clamp(min(self.other, self.known), self.known)
+        known = -(((at - self.known) / self.known_spread) ** 2) / 2 - math.log(self.known_spread)
+        other = -(((at - self.other) / self.other_spread) ** 2) / 2 - math.log(self.other_spread)
+        return torch.sigmoid(other - known)
 
 
 @dataclass
@@ -23,7 +45,20 @@ class CategoryMeans:
     ids: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.int64))  # (c,)
     means: Tensor = field(default_factory=lambda: torch.empty(0, 0))  # (c, d)
     counts: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.int64))  # (c,)
-    reach: float = 0.0  # see `is_near`
+    none: NoneOfThese | None = None  # None: as if "none" were a category with its mean at the origin
+
+    @classmethod
+    def of_known(
+        cls, found: Discovered, rows: Tensor, categories: Tensor, is_labeled: Tensor, *, sharpness: float
+    ) -> Self:
+        """The known categories of a discovery, of which these rows were known, some of them by label. (m, d), (m,)."""
+        places = torch.searchsorted(found.known_ids, categories)
+        has_one = found.category >= 0
+        counts = torch.bincount(torch.cat([places, found.category[has_one]]), minlength=len(found.means))
+        labeled = found.whitening(rows[is_labeled])
+        none = fit_none(labeled, places[is_labeled], found.means, counts) if len(labeled) else None
+        n_known = found.n_known
+        return cls(found.whitening, sharpness, found.known_ids, found.means[:n_known], counts[:n_known], none)
 
     def put(self, category_id: int, mean: Tensor, count: int) -> None:
         """Sets the mean of a category, a new one or one there is. (d,)."""
@@ -87,9 +122,9 @@ class CategoryMeans:
         return ids[torch.cat(parts)]
 
     def assign(self, rows: Tensor, ids: Tensor, *, unsure: float) -> Tensor:
-        """The same with −1 for unsure rows: the best is improbable, or not of these `ids`, or no mean is near.
+        """The same with −1 for unsure rows: the best is improbable, or not of these `ids`, or "none" is probable.
 
-        (n, d) whitened, (c,) -> (n,).
+        (n, d) whitened, (c,) -> (n,). Probable is what has a probability of 1 − `unsure` or more.
         """
         if not len(ids):
             return self.predict(rows, ids)
@@ -97,34 +132,44 @@ class CategoryMeans:
         for part in torch.split(rows, ROWS_AT_A_TIME):  # all probabilities at once would not fit into memory
             best = self.probs(part, ids).max(dim=1)
             is_other = ~torch.isin(self.predict(part, self.ids), ids)
-            is_unsure = (best.values < unsure) | is_other | ~self.is_near(part)
+            is_unsure = (best.values < unsure) | is_other | (self.none_probs(part) > 1 - unsure)
             parts.append(ids[best.indices].masked_fill(is_unsure, UNLABELED))
         return torch.cat(parts)
 
-    def is_near(self, rows: Tensor) -> Tensor:
-        """Which rows some mean is near to; the others are of none of these categories. (n, d) whitened -> (n,).
+    def none_probs(self, rows: Tensor) -> Tensor:
+        """The probability that a row is of none of the categories, if one row in two were. (n, d) whitened -> (n,)."""
+        parts = []
+        for part in torch.split(rows, ROWS_AT_A_TIME):
+            closest = _closeness(part, self.means).max(dim=1).values
+            parts.append(self.none(closest) if self.none else torch.sigmoid(-self.sharpness * closest))
+        return torch.cat(parts) if parts else rows.new_empty(0)
 
-        "None" is a mean at the origin: a row closer to it than to every other mean points away from all of them.
-        `reach` says how much closer than that a row has to be.
-        """
-        parts = [(_closeness(part, self.means) >= self.reach).any(dim=1) for part in torch.split(rows, ROWS_AT_A_TIME)]
-        return torch.cat(parts)
 
+def fit_none(rows: Tensor, places: Tensor, means: Tensor, counts: Tensor) -> NoneOfThese | None:
+    """How close rows are that have a category, and rows that have none. (n, d), (n,), (c, d), (c,).
 
-def reach_of(rows: Tensor, categories: Tensor) -> float:
-    """How close to a mean is near: halfway from "none" to what nearly all rows are. (n, d), (n,) categories from 0.
-
-    Each row is compared with the mean of the other rows of its category. Where some are closer to "none" than to that,
-    so may others be. Rows are those whose category is known: among those that were found, what is of none hides.
+    `places` are the rows' means. Each labeled row is asked twice: beside all means, its own without the row itself, and
+    with its own mean taken away, as if nobody knew its category. None where rows or categories are too few to ask.
     """
-    n_rows = torch.bincount(categories)[categories]
-    sums = rows.new_zeros(int(categories.max()) + 1 if len(categories) else 0, rows.shape[1])
-    sums.index_add_(0, categories, rows)
-    several = n_rows > 1
-    rows, others = rows[several], ((sums[categories] - rows) / (n_rows - 1)[:, None])[several]
-    closeness = (rows * others).sum(dim=1) - others.square().sum(dim=1) / 2
-    least = float(np.quantile(closeness.numpy(), OUT_OF_REACH)) if len(closeness) else 0.0
-    return least / 2 if least > 0 else least
+    several = counts[places] > 1
+    rows, places = rows[several], places[several]
+    if len(means) < 2 or len(rows) < 2:
+        return None
+    own, n = means[places], counts[places][:, None]
+    own = (n * own - rows) / (n - 1)
+    others = torch.cat(
+        [
+            _closeness(part, means).scatter(1, place[:, None], -torch.inf).max(dim=1).values
+            for part, place in zip(torch.split(rows, ROWS_AT_A_TIME), torch.split(places, ROWS_AT_A_TIME), strict=True)
+        ]
+    )
+    closeness_to_own = (rows * own).sum(dim=1) - own.square().sum(dim=1) / 2
+    known = torch.maximum(closeness_to_own, others)
+    return NoneOfThese(*_mean_and_spread(known), *_mean_and_spread(others))
+
+
+def _mean_and_spread(closeness: Tensor) -> tuple[float, float]:
+    return float(closeness.mean()), max(MIN_SPREAD, float(closeness.std()))
 
 
 def _closeness(rows: Tensor, means: Tensor) -> Tensor:

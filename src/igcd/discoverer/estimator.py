@@ -25,7 +25,7 @@ from torch.nn.functional import normalize
 
 from igcd.discoverer.all_or_nothing import all_or_nothing
 from igcd.discoverer.arguments import check_labels, check_parameters, ledger_for
-from igcd.discoverer.category_means import CategoryMeans, reach_of
+from igcd.discoverer.category_means import CategoryMeans
 from igcd.discoverer.decisions import Decisions
 from igcd.discoverer.kept_rows import KeptRows
 from igcd.discoverer.naming import named_by
@@ -65,8 +65,8 @@ class CategoryDiscoverer(
     granularity: from coarse (negative) to fine (positive); 0 is what labels ask for. 1 cuts the tree at a height e
         times lower.
     n_components: features are centered, reduced to so many principal components and normalised; None: normalised only.
-    unsure: a row whose best category is less probable than this is unsure, and so is one that points away from the
-        means of all categories. None: never unsure.
+    unsure: a row whose best category is less probable than this is unsure, and so is one that is of none of the
+        categories with a probability of 1 minus this (`predict_none`). None: never unsure.
     n_kept: rows per category kept to tell known from new in later batches.
     unlabeled: the label that means "none". "auto": −1 among numbers; None, "" and "-1" among texts.
     first_novel: the number that discoveries are counted from. "auto": a power of ten, 1000 or more, with room for ten
@@ -232,13 +232,7 @@ class CategoryDiscoverer(
         if recalibrates:
             self._n_calibrated = n_labeled
             sharpness = rehearsed_sharpness(found, batch.h[asked], known, categories, seed=self.random_state)
-            reach = reach_of(found.whitening(known), torch.searchsorted(found.known_ids, categories))
-            if len(known) + len(asked) <= self.n_features_in_:  # a space of so few rows fits them closer than others
-                reach = min(0.0, reach)
-            self._means = CategoryMeans(found.whitening, sharpness, reach=reach)
-            for row, category_id in enumerate(found.known_ids.tolist()):
-                n_rows = int((categories == category_id).sum()) + int((found.category == row).sum())
-                self._means.put(category_id, found.means[row], n_rows)
+            self._means = CategoryMeans.of_known(found, known, categories, ~is_guess, sharpness=sharpness)
         else:
             for category_id in sorted({*batch.ids.tolist()} - {UNLABELED}):
                 new = (batch.ids == category_id) & ~torch.from_numpy(
@@ -304,6 +298,13 @@ class CategoryDiscoverer(
         """
         rows = self._compared(X)
         return self._means.probs(rows, self._live_ids()).numpy()
+
+    def predict_none(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+        """The probability that a row is of none of the categories, before looking: one in two. (n, d) -> (n,).
+
+        Calibrated on labeled rows, each asked as if its own category were unknown.
+        """
+        return self._means.none_probs(self._compared(X)).numpy()
 
     def transform(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Cosine similarity to the mean of each category, columns as in `categories_`. (n, d) -> (n, c)."""

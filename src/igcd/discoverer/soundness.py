@@ -1,6 +1,7 @@
 """Whether the parts of a stored discoverer fit each other: damage is refused before anything is built on it."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any, get_args
 
 import torch
@@ -39,7 +40,7 @@ def check_stored(
         "counts": all(isinstance(number, int) and 0 <= number <= MAX_COUNT for number in counts),
         "exponent": abs(space.exponent) < 2000,
         "sharpness": is_finite_number(means.sharpness) and means.sharpness > 0,
-        "reach": is_finite_number(means.reach),
+        "none of these": means.none is None or all(is_finite_number(number) for number in asdict(means.none).values()),
         "recall": 0 <= fitted["neighbor_recall_"] <= 1,
         "kept rows": entries.content.ndim == 2 and (len(entries) == 0 or entries.content.shape[1] == width),
         "rows per category": is_count(entries.n_per_category),

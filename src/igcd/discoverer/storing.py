@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from igcd.discoverer.arguments import check_parameters
-from igcd.discoverer.category_means import CategoryMeans
+from igcd.discoverer.category_means import CategoryMeans, NoneOfThese
 from igcd.discoverer.kept_rows import KeptRows
 from igcd.discoverer.reports import Discovery
 from igcd.discoverer.soundness import check_stored
@@ -52,7 +52,9 @@ def to_state(parameters: Mapping[str, Any], fitted: Mapping[str, Any]) -> tuple[
         "ledger": json.dumps(fitted["ledger_"].state()),
         "discoveries": json.dumps([asdict(discovery) for discovery in fitted["_discoveries"]]),
         "fitted": json.dumps({name: fitted[name] for name in (*_NUMBERS, "neighbor_recall_")}),
-        "scale": json.dumps({"exponent": space.exponent, "sharpness": means.sharpness, "reach": means.reach}),
+        "scale": json.dumps(
+            {"exponent": space.exponent, "sharpness": means.sharpness, "none": means.none and asdict(means.none)}
+        ),
     }
     if "feature_names_in_" in fitted:
         metadata["feature_names_in"] = json.dumps(fitted["feature_names_in_"].tolist())
@@ -81,7 +83,7 @@ def from_state(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> tu
                 Whitening(tensors["whitening"]),
                 float(scale["sharpness"]),
                 **{name: tensors[f"classifier.{name}"] for name in ("ids", "means", "counts")},
-                reach=float(scale["reach"]),
+                none=NoneOfThese(**scale["none"]) if scale.get("none") else None,  # not in what earlier versions stored
             ),
             "_discoveries": [
                 Discovery(**{"label": ledger.current(entry["id"]).label} | entry | {"members": tuple(entry["members"])})
