@@ -56,7 +56,7 @@ def init(
     backbone: Annotated[str | None, typer.Option(help="A name of `igcd ls backbones`.", show_default=False)] = None,
     weights: Annotated[str | None, typer.Option(help="pip, hub, random, or a checkpoint.", show_default=False)] = None,
     size: Annotated[
-        int | None, typer.Option(help="Size in pixels at which the encoder sees photos; 224 when unset.", min=8)
+        int | None, typer.Option(help="Size in pixels at which photos are seen; 224 when unset, 260 of Lite2.", min=8)
     ] = None,
     fast: Annotated[bool, typer.Option("--fast", help="Look at photos at 112 px: faster, and finds less.")] = False,
 ) -> None:
