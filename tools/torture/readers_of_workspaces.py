@@ -25,6 +25,7 @@ from igcd.workspace.discover import discover
 from igcd.workspace.export import export
 from igcd.workspace.init import init_workspace
 from igcd.workspace.labels import labels_from_table
+from igcd.workspace.photo_map import photo_map
 from igcd.workspace.photos import find_photos
 
 TOKEN = "token-of-the-torture"
@@ -84,7 +85,7 @@ def check_catalog(folder: Path) -> None:
             queries.nearest_known(catalog, category.id)
         queries.queue(catalog)
         queries.low_confidence(catalog)
-        queries.photo_map(catalog)
+        photo_map(catalog)
         queries.history(catalog)
         queries.broken_photos(catalog)
         require(shown.n_photos >= 0, "a number of photos")

