@@ -24,6 +24,7 @@ from igcd.review.app import make_app
 from igcd.workspace import decisions, queries
 from igcd.workspace.catalog import open_catalog
 from igcd.workspace.photo_map import photo_map
+from igcd.workspace.undo import undo
 
 HOST = "127.0.0.1:8765"
 OWL, HARE, FOX = 1, 2, 3  # known, new, new
@@ -285,7 +286,7 @@ def test_two_people_who_disagree_are_listed(client, photos, catalog):
     answer = client.get("/api/galleries/disagreements").json()
     assert answer["photo_ids"] == [photo]
     assert answer["suggestions"][str(photo)]["note"] == "ada: owl, bo: new 2"
-    decisions.undo(catalog, author="bo")
+    undo(catalog, author="bo")
     assert client.get("/api/galleries/disagreements").json()["photo_ids"] == []
 
 

@@ -14,6 +14,7 @@ from igcd.workspace.discover import discover
 from igcd.workspace.init import init_workspace
 from igcd.workspace.photo_map import photo_map
 from igcd.workspace.photos import add_photos
+from igcd.workspace.undo import undo
 
 KNOWN = {"ash": (0, range(12)), "beech": (1, range(12)), "cedar": (2, range(12))}
 
@@ -221,7 +222,7 @@ def test_what_was_rejected_is_not_found_again(workspace, encoder, tmp_path):
     add_photos(workspace, [tmp_path / "more"])
     report = discover(workspace, encoder)
     assert report.n_new == 12 and set(novel(workspace)) == {7} and report.n_unsure > 8
-    decisions.undo(workspace, author="ann")
+    undo(workspace, author="ann")
     assert queries.category(workspace, gone).n_photos == 10
 
 
@@ -376,7 +377,7 @@ def test_undoing_the_acceptance_opens_the_stage_again(workspace, encoder):
     discover(workspace, encoder)
     decisions.name(workspace, novel(workspace)[7], "elm", author="ann")
     accept_stage(workspace, author="ann")
-    decisions.undo(workspace, author="ann")
+    undo(workspace, author="ann")
     assert queries.status(workspace).stages[0].state == "discovered"
     with workspace.snapshot() as db:
         assert not db.execute("SELECT 1 FROM kept").fetchall()

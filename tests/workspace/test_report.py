@@ -20,6 +20,7 @@ from igcd.workspace.feature_store import write_features
 from igcd.workspace.init import init_workspace
 from igcd.workspace.queries import categories, status
 from igcd.workspace.report import headline, write_workspace_report
+from igcd.workspace.undo import undo
 
 OWL, HARE, FOX = 1, 2, 3
 
@@ -92,7 +93,7 @@ def test_what_a_person_said_beside_what_discovery_said(catalog, photos):
         (None, HARE): 1,
     }
     assert found[HARE, HARE].is_right and not found[FOX, OWL].is_right
-    decisions.undo(catalog, author="ada")
+    undo(catalog, author="ada")
     assert (None, HARE) not in {(verdict.said, verdict.decided) for verdict in verdicts(catalog)}
 
 

@@ -20,13 +20,13 @@ from igcd.workspace import queries
 from igcd.workspace.accept import accept_stage
 from igcd.workspace.backup import restore
 from igcd.workspace.catalog import BACKUP_FILE, CATALOG_FILE, Catalog, open_catalog
-from igcd.workspace.decisions import undo
 from igcd.workspace.discover import discover
 from igcd.workspace.export import export
 from igcd.workspace.init import init_workspace
 from igcd.workspace.labels import labels_from_table
 from igcd.workspace.photo_map import photo_map
 from igcd.workspace.photos import find_photos
+from igcd.workspace.undo import undo
 
 TOKEN = "token-of-the-torture"
 BODIES: dict[str, Any] = {

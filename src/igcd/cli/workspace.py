@@ -274,7 +274,7 @@ def undo(
 ) -> None:
     """Take back the last decision, or the one given."""
     from igcd.workspace.catalog import open_catalog
-    from igcd.workspace.decisions import undo as take_back
+    from igcd.workspace.undo import undo as take_back
 
     with open_catalog(folder) as catalog:
         undone = take_back(catalog, decision, author=author_name(author))

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from igcd.errors import IgcdError
+from igcd.workspace.action import LIVE, Decision
 from igcd.workspace.catalog import Catalog, current_revision, id_list
-from igcd.workspace.decisions import LIVE, Decision
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from fastapi import Path
 
 from igcd.review.sentences import TitleOf, decision_sentence
 from igcd.workspace import queries
+from igcd.workspace.action import Decision
 from igcd.workspace.catalog import Catalog
-from igcd.workspace.decisions import Decision
 from igcd.workspace.photo_map import PhotoMap
 from igcd.workspace.queries import Category, Photo
 
