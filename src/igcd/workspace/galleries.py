@@ -97,9 +97,8 @@ def _disagreements(catalog: Catalog) -> Gallery:
             author, category = said.get(photo, (row["author"], payload[said_now]))
             suggestions.pop(photo, None)
             if author != row["author"] and category != payload[said_now]:
-                note = (
-                    f"{author}: {title_of.get(category, '?')}, {row['author']}: {title_of.get(payload[said_now], '?')}"
-                )
+                opinions = ((author, category), (row["author"], payload[said_now]))
+                note = "; ".join(f"{who}: {title_of.get(what, '?')}" for who, what in opinions)
                 suggestions[photo] = Suggestion(category, note=note)
             said[photo] = (row["author"], payload[said_now])
     photos = sorted(suggestions)[:MAX_PHOTOS]

@@ -35,15 +35,16 @@ export class DrawnPage extends Page {
     const { route, category, similarity, parts, suggestions } = this.view;
     const isMixed = WITH_CATEGORY.includes(route.kind);
     const suggestion = suggestions[photo.id];
-    if (suggestion) badges.push(suggestion.note || `${this.titleOf(photo.category)} → ${this.titleOf(suggestion.category)}`);
+    if (suggestion?.note) badges.push(...suggestion.note.split("; "));
+    else if (suggestion) badges.push(this.titleOf(photo.category), `${this.titleOf(suggestion.category)}?`);
     else if (isMixed) badges.push(photo.category ? this.titleOf(photo.category) : "unsure");
     if (route.kind === "parts") badges.push(`part ${parts.findIndex((part) => part.includes(photo.id)) + 1}`);
     if (route.kind === "similar") badges.push(...(photo.id in similarity ? [] : ["chosen"]));
     if (photo.is_peak && !isMixed) badges.push("most typical");
     if (photo.near_duplicate_of !== null) badges.push("near-duplicate");
     const isSettled = photo.is_confirmed && (route.kind !== "category" || category.state !== "discovered");
+    if (suggestion) return badges; // how probable it is stands beside the photos
     if (isSettled) badges.push("confirmed");
-    else if (suggestion?.other_probability) badges.push(percent(suggestion.other_probability));
     else if (photo.category !== null && route.kind !== "similar" && (isMixed || photo.probability < UNCERTAIN)) badges.push(percent(photo.probability));
     return badges;
   }
@@ -229,7 +230,7 @@ export class DrawnPage extends Page {
           el("button", { type: "button", "aria-label": `Show a photo of ${category.title}`,
             on: { click: () => openPicture(photo, category.title) } }, thumbnail(photo.id)))));
     });
-    const title = { look: "May be", gallery: "More likely" }[route.kind] ?? "Looks most like";
+    const title = { look: "May be", gallery: route.id === "disagreements" ? "The other opinion" : "More likely" }[route.kind] ?? "Looks most like";
     return el("aside", { class: "near", "aria-label": "Categories it looks like" }, el("h2", { text: title }), ...known);
   }
 
@@ -321,7 +322,7 @@ export class DrawnPage extends Page {
     const { undo, redo, read_only: readOnly } = this.overview;
     const buttons = [
       button("", () => this.run("history"), { picture: "history", label: "What was decided", key: "H", kind: "quiet" }),
-      button("", () => this.run("help"), { picture: "help", label: "Keys and help", key: "?", kind: "quiet" }),
+      button("", () => this.run("help"), { picture: "help", label: "Keys and help", key: "?", kind: "quiet", id: "help" }),
     ];
     if (!readOnly) {
       const next = nextStep(this.overview);

@@ -10,7 +10,7 @@ const NAME_PIXELS = 13;
 const NEAR_PIXELS = 12;
 const NO_PLACES = { ids: [], x: [], y: [], categories: [], kinds: [], isSettled: [] };
 const MAX_ZOOM = 60;
-const MARGIN = 28;
+const MARGIN = 56; // what lies over the edges of the map must not cover photos
 
 // The even-odd rule: a ray from the point crosses the outline an odd number of times.
 export function isInside(x, y, outline) {
@@ -33,6 +33,8 @@ export class PhotoMap {
     this.hiddenKinds = new Set();
     this.hiddenCategories = new Set();
     this.view = { x: 0.5, y: 0.5, zoom: 1 };
+    this.minZoom = 1;
+    this.isFitted = false;
     this.pointers = new Map();
     this.pans = false;
     this.ground = el("canvas", { class: "map-points", "aria-hidden": "true" });
@@ -101,10 +103,10 @@ export class PhotoMap {
       return dot;
     };
     const scrolled = this.legend.scrollTop;
-    const all = button(this.hiddenCategories.size ? "All" : "None", () => {
+    const all = button(this.hiddenCategories.size ? "Show all" : "Hide all", () => {
       this.hiddenCategories = new Set(this.hiddenCategories.size ? [] : this.names.map(({ category }) => category));
       this.refresh();
-    }, { kind: "quiet", label: "Show all or no categories" });
+    }, { kind: "quiet" });
     this.legend.replaceChildren(all, ...this.names.map(({ category, n }) => {
       const entry = this.check(this.titleOf(category), swatch(category), this.hiddenCategories, category);
       entry.title = plural(n, "photo");
@@ -171,6 +173,7 @@ export class PhotoMap {
   drawNow() {
     const { clientWidth: width, clientHeight: height } = this.canvas;
     if (!width || !height) return;
+    if (!this.isFitted && this.places.length) this.fit();
     const density = window.devicePixelRatio || 1;
     const crowd = Math.min(1, Math.sqrt(4000 / Math.max(1, this.places.length))) * 0.6 + 0.4;
     const size = POINT_PIXELS * crowd * Math.min(2.2, Math.sqrt(this.view.zoom));
@@ -345,7 +348,7 @@ export class PhotoMap {
 
   zoomBy(factor, at = [this.canvas.clientWidth / 2, this.canvas.clientHeight / 2]) {
     const [x, y] = this.toPlane(...at);
-    this.view.zoom = Math.min(MAX_ZOOM, Math.max(1, this.view.zoom * factor));
+    this.view.zoom = Math.min(MAX_ZOOM, Math.max(this.minZoom, this.view.zoom * factor));
     const [newX, newY] = this.toPlane(...at);
     this.view.x += x - newX;
     this.view.y += y - newY;
@@ -353,7 +356,13 @@ export class PhotoMap {
   }
 
   fit() {
-    this.view = { x: 0.5, y: 0.5, zoom: 1 };
+    const { left, right, top, bottom } = this.places.bounds();
+    const base = Math.min(this.canvas.clientWidth, this.canvas.clientHeight) - 2 * MARGIN;
+    const across = (this.canvas.clientWidth - 2 * MARGIN) / (Math.max(right - left, 1e-3) * base * this.stretch);
+    const down = (this.canvas.clientHeight - 2 * MARGIN) / (Math.max(bottom - top, 1e-3) * base);
+    this.view = { x: (left + right) / 2, y: (top + bottom) / 2, zoom: Math.min(MAX_ZOOM, across, down) };
+    this.minZoom = Math.min(1, this.view.zoom);
+    this.isFitted = true;
     this.draw();
   }
 

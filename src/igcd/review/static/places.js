@@ -25,6 +25,19 @@ export class Places {
     return [...sums.values()].map((sum) => ({ ...sum, x: sum.x / sum.n, y: sum.y / sum.n })).sort((a, b) => b.n - a.n);
   }
 
+  // The smallest frame around all photos.
+  bounds() {
+    if (!this.length) return { left: 0, right: 1, top: 0, bottom: 1 };
+    const frame = { left: Infinity, right: -Infinity, top: Infinity, bottom: -Infinity };
+    for (let at = 0; at < this.length; at++) {
+      frame.left = Math.min(frame.left, this.x[at]);
+      frame.right = Math.max(frame.right, this.x[at]);
+      frame.top = Math.min(frame.top, this.y[at]);
+      frame.bottom = Math.max(frame.bottom, this.y[at]);
+    }
+    return frame;
+  }
+
   // Photo id -> entry, made when it is first asked for.
   get atOf() {
     this.entries ??= new Map(Array.from(this.ids, (id, at) => [id, at]));
