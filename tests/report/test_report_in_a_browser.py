@@ -89,9 +89,8 @@ def test_filters_narrow_down_and_can_be_taken_back(report, open_page):
     wrong = sum(row[2] != {"0": "owl", "1": "fox", "7": "newt"}[row[3]] for row in ROWS)
     expect(shown(page)).to_contain_text(f"{wrong} images")
     page.locator("select[name=kind]").select_option("new")
-    expect(shown(page)).to_contain_text(
-        "2 images in 1 category, 1 of them new at this stage."
-    )  # the owl and the moth in cluster 7
+    # The owl and the moth in cluster 7.
+    expect(shown(page)).to_contain_text("2 images in 1 category, 1 of them new at this stage.")
     page.get_by_role("button", name="Show all").click()
     page.get_by_role("searchbox").fill("MOTH")
     expect(shown(page)).to_contain_text("2 images")

@@ -249,6 +249,26 @@ def test_search_by_place(link, open_page, catalog, photos):
     expect(page.get_by_label("Taken near")).to_have_value("48.1, 11.6")
 
 
+def test_two_people_who_decided_what_and_where_they_disagree(link, open_page, catalog, photos):
+    decisions.name(catalog, HARE, "hare", author="ada")
+    decisions.move(catalog, photos["hare"][:2], OWL, author="bo")
+    page = open_page(link)
+    page.keyboard.press("h")
+    entries = page.locator(".history li")
+    expect(entries).to_have_count(2)
+    page.get_by_label("Decided by").select_option("bo")
+    expect(entries).to_have_count(1)
+    expect(entries).to_contain_text("moved 2 photos to owl")
+    page.keyboard.press("Escape")
+    page.keyboard.press("x")
+    page.locator(".list").get_by_role("button", name=re.compile("Disagreements")).click()
+    expect(page.locator(".grid .tile")).to_have_count(2)
+    assert tile(page, 0).locator(".badge").all_inner_texts() == ["ada: hare", "bo: owl"]
+    expect(page.locator(".near h2")).to_have_text("The other opinion")
+    page.keyboard.press("1")  # as ada said
+    expect(live(page)).to_have_text("Moved 1 photo to hare")
+
+
 def test_the_tree_of_categories(link, open_page, catalog):
     decisions.name(catalog, HARE, "Lepus/hare", author="bo")
     decisions.name(catalog, FOX, "fox", author="bo")
