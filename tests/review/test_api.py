@@ -285,7 +285,7 @@ def test_two_people_who_disagree_are_listed(client, photos, catalog):
     decisions.move(catalog, [photo], HARE, author="bo")
     answer = client.get("/api/galleries/disagreements").json()
     assert answer["photo_ids"] == [photo]
-    assert answer["suggestions"][str(photo)]["note"] == "ada: owl, bo: new 2"
+    assert answer["suggestions"][str(photo)]["opinions"] == ["ada: owl", "bo: new 2"]
     undo(catalog, author="bo")
     assert client.get("/api/galleries/disagreements").json()["photo_ids"] == []
 

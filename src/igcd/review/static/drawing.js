@@ -35,7 +35,7 @@ export class DrawnPage extends Page {
     const { route, category, similarity, parts, suggestions } = this.view;
     const isMixed = WITH_CATEGORY.includes(route.kind);
     const suggestion = suggestions[photo.id];
-    if (suggestion?.note) badges.push(...suggestion.note.split("; "));
+    if (suggestion?.opinions.length) badges.push(...suggestion.opinions);
     else if (suggestion) badges.push(this.titleOf(photo.category), `${this.titleOf(suggestion.category)}?`);
     else if (isMixed) badges.push(photo.category ? this.titleOf(photo.category) : "unsure");
     if (route.kind === "parts") badges.push(`part ${parts.findIndex((part) => part.includes(photo.id)) + 1}`);
