@@ -88,7 +88,7 @@ def take(browser: Browser, link: str, name: str, out: Path) -> None:
     file = out / f"{name}.png"
     page.screenshot(path=file)
     page.close()
-    Image.open(file).convert("RGB").quantize(256, method=Image.Quantize.MEDIANCUT).save(file, optimize=True)
+    Image.open(file).convert("RGB").quantize(256, kmeans=4).save(file, optimize=True)
     print(f"{file}: {file.stat().st_size / 1000:.0f} kB")
 
 
