@@ -1,8 +1,8 @@
 """Catalog objects as the JSON the page gets."""
 
 import json
-from collections.abc import Iterable
-from typing import Annotated, Any
+from collections.abc import Callable, Iterable
+from typing import Annotated, Any, Generic, TypeVar
 
 import numpy as np
 from fastapi import Path
@@ -15,9 +15,24 @@ from igcd.workspace.photo_map import PhotoMap
 from igcd.workspace.queries import Category, Photo
 
 Json = dict[str, Any]
+T = TypeVar("T")
 MAX_ID = 2**53
 """Above it JavaScript rounds, and SQLite's whole numbers end soon after."""
 PathId = Annotated[int, Path(ge=1, le=MAX_ID)]
+
+
+class ByRevision(Generic[T]):
+    """What was worked out last, for as long as the catalog is the same."""
+
+    def __init__(self) -> None:
+        self._kept: tuple[int, T] | None = None
+
+    def get(self, revision: int, make: Callable[[], T]) -> T:
+        """What `make` gives; it is only called when the revision is another one than the last time."""
+        kept = self._kept  # one look: another thread may put something else there
+        if kept is None or kept[0] != revision:
+            kept = self._kept = (revision, make())
+        return kept[1]
 
 
 def category_json(category: Category) -> Json:

@@ -7,10 +7,11 @@ from fastapi import Path as PathParameter
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from igcd.review.routes.answers import MAX_ID, Json, PathId, category_json, photos_json, versions_of
+from igcd.review.routes.answers import MAX_ID, ByRevision, Json, PathId, category_json, photos_json, versions_of
 from igcd.review.routes.deciding import Id
 from igcd.workspace import galleries, looking, queries, search
 from igcd.workspace.catalog import Catalog
+from igcd.workspace.looking import Look
 from igcd.workspace.queries import NearKnown
 from igcd.workspace.search import Wish
 from igcd.workspace.similar import Branch, PhotoIndex
@@ -46,6 +47,12 @@ def exploring_routes(catalog: Catalog, index: PhotoIndex) -> APIRouter:
     """The routes that explore; none of them changes anything."""
     router = APIRouter(prefix="/api")
 
+    looked = ByRevision[tuple[list[Look], list[float]]]()
+
+    def find_looks() -> tuple[list[Look], list[float]]:
+        groups = looking.looks(catalog)
+        return groups, looking.growth(catalog, groups)
+
     def photos_answer(photo_ids: list[int], near: list[NearKnown]) -> Json:
         photos = queries.photos(catalog, photo_ids)
         touched = [*(photo.category for photo in photos), *(one.category.id for one in near)]
@@ -64,7 +71,7 @@ def exploring_routes(catalog: Catalog, index: PhotoIndex) -> APIRouter:
     ) -> Response:
         """A group, the ids of all and those around it; where it is gone `otherwise`, or else the first one."""
         with catalog.snapshot():
-            groups = looking.looks(catalog)
+            groups, growth = looked.get(queries.revision(catalog), find_looks)
             at_of = {one.id: at for at, one in enumerate(groups)}
             wanted = (look_id, *([] if otherwise is None else [otherwise]), *(one.id for one in groups[:1]))
             at = next((at_of[one] for one in wanted if one in at_of), None)
@@ -90,7 +97,7 @@ def exploring_routes(catalog: Catalog, index: PhotoIndex) -> APIRouter:
                         }
                         for one in listed
                     ],
-                    "growth": looking.growth(catalog, groups),
+                    "growth": growth,
                 }
             )
 

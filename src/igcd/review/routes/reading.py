@@ -9,6 +9,7 @@ from fastapi.responses import JSONResponse, Response
 from igcd.errors import IgcdError
 from igcd.review.jobs import Jobs
 from igcd.review.routes.answers import (
+    ByRevision,
     Json,
     PathId,
     category_json,
@@ -32,7 +33,16 @@ MAX_PHOTOS_ASKED = 400
 def reading_routes(catalog: Catalog, jobs: Jobs, *, read_only: bool, uses_paths: bool, author: str) -> APIRouter:
     """The routes that read."""
     router = APIRouter(prefix="/api")
-    drawn: dict[int, bytes] = {}  # the last map, by revision
+    drawn = ByRevision[bytes]()
+
+    def draw_map() -> bytes:
+        places = photo_map(catalog)
+        head = {
+            "revision": queries.revision(catalog),
+            "n_photos": len(places.photo_ids),
+            "versions": versions_of(catalog, np.unique(places.category_ids).tolist()),
+        }
+        return map_bytes(places, head)
 
     @router.get("/revision")
     def revision() -> Json:
@@ -98,18 +108,7 @@ def reading_routes(catalog: Catalog, jobs: Jobs, *, read_only: bool, uses_paths:
     @router.get("/map")
     def map_of_photos() -> Response:
         with catalog.snapshot():
-            revision = queries.revision(catalog)
-            answer = drawn.get(revision)
-            if answer is None:  # the same revision, the same map
-                places = photo_map(catalog)
-                head = {
-                    "revision": revision,
-                    "n_photos": len(places.photo_ids),
-                    "versions": versions_of(catalog, np.unique(places.category_ids).tolist()),
-                }
-                answer = map_bytes(places, head)
-                drawn.clear()
-                drawn[revision] = answer
+            answer = drawn.get(queries.revision(catalog), draw_map)
         return Response(answer, media_type="application/octet-stream")
 
     @router.get("/history")

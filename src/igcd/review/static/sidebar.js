@@ -63,7 +63,7 @@ const saved = () => JSON.parse(localStorage.getItem(SAVED) ?? "{}");
 
 const PLACE = /^\s*-?\d{1,3}(\.\d+)?°?\s*[,;\s]\s*-?\d{1,3}(\.\d+)?°?\s*$/; // what the server takes for a place
 
-const TITLES = { kind: "", order: "", max_probability: "below ", stage: "stage ", since: "since ", until: "until ", near: "near ", place: "place " };
+const TITLES = { kind: "", order: "", max_probability: "below ", min_probability: "at least ", stage: "stage ", since: "since ", until: "until ", near: "near ", place: "place " };
 
 // What a filter is called: its conditions.
 function nameOf(conditions) {
@@ -112,6 +112,7 @@ export function showSearch({ stages, categories, onChange, onCategory }) {
     field("kind", "Which", choice([["", "all"], ["guessed", "guessed"], ["unsure", "unsure"], ["confirmed", "confirmed"], ["labeled", "came with a label"]])),
     field("order", "Order", choice([["uncertain", "least certain first"], ["certain", "most certain first"], ["newest", "newest first"], ["oldest", "oldest first"], ["file", "by file"], ["place", "from north to south"], ["stage", "by stage"]])),
     field("max_probability", "Certainty", choice([["", "any"], ["0.9", "below 90 %"], ["0.7", "below 70 %"], ["0.5", "below 50 %"]])),
+    field("min_probability", "Certain by at least", choice([["", "any"], ["0.5", "50 %"], ["0.8", "80 %"], ["0.9", "90 %"]])),
     field("stage", "Stage", choice([["", "all"], ...stages.map(({ stage }) => [String(stage), `stage ${stage}`])])),
     field("folder", "Folder", folder),
     field("since", "Taken since", el("input", { type: "date" })),
