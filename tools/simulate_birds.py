@@ -71,11 +71,13 @@ def noise(row: int) -> Pixels:
 
 def stored_photos(names: Sequence[str], seed: int) -> dict[str, list[Writer]]:
     """The noise that stands for each row, by species; a PNG whatever its name, for JPEG would change it."""
-    species = np.random.default_rng(seed).permutation(np.unique(names))[:N_SPECIES]
-    rows_of = {str(one): np.flatnonzero(np.asarray(names) == one).tolist() for one in species}
+    found, counts = np.unique(names, return_counts=True)
+    species = np.random.default_rng(seed).permutation(found[counts >= N_PER_SPECIES])[:N_SPECIES]
+    if len(species) < N_SPECIES:
+        sys.exit(f"{N_SPECIES} species with {N_PER_SPECIES} rows each are needed, got {len(species)}")
     return {
-        one: [functools.partial(_write_noise, row) for row in rows if len(rows) >= N_PER_SPECIES]
-        for one, rows in rows_of.items()
+        str(one): [functools.partial(_write_noise, row) for row in np.flatnonzero(np.asarray(names) == one).tolist()]
+        for one in species
     }
 
 
