@@ -19,7 +19,7 @@ from igcd.workspace.similar import Branch, PhotoIndex
 MAX_SIMILAR = 400
 FIRST_PHOTOS = 120
 MAX_FOLDERS = 500
-MAX_LISTED, LISTED_BEFORE = 100, 20
+MAX_LISTED, LISTED_BEFORE = 60, 10
 """Groups that stand in the list on the left, and how many of them before the one that is shown."""
 
 
