@@ -2,7 +2,7 @@
 
 import { say } from "./announce.js";
 import { get } from "./api.js";
-import { breakable, button, byId, el, percent, plural, thumbnail, thumbnailUrl } from "./dom.js";
+import { breakable, button, byId, el, grouped, percent, plural, thumbnail, thumbnailUrl } from "./dom.js";
 import { PhotoGrid } from "./grid.js";
 import { openLightbox, openPicture } from "./lightbox.js";
 import { showCategories, showTabs, showText } from "./lists.js";
@@ -103,13 +103,13 @@ export class DrawnPage extends Page {
         if (category.mean_probability !== null) parts.push(`${percent(category.mean_probability)} certain`);
         parts.push("typical ones first");
       } else {
-        parts.push(`${category.n_confirmed.toLocaleString("en")} confirmed`, category.state === "accepted" ? "accepted in this stage" : "known");
+        parts.push(`${grouped(category.n_confirmed)} confirmed`, category.state === "accepted" ? "accepted in this stage" : "known");
       }
       return parts.join(" · ");
     }
     if (route.kind === "look" && this.view.looks.length) {
       const at = this.view.looks.indexOf(route.id);
-      return `${plural(nPhotos, "photo")} that look alike · group ${at + 1} of ${this.view.looks.length.toLocaleString("en")}`;
+      return `${plural(nPhotos, "photo")} that look alike · group ${at + 1} of ${grouped(this.view.looks.length)}`;
     }
     if (route.kind === "similar") return `the ${plural(route.n, "photo")} most like the chosen, among all that is not confirmed`;
     if (route.kind === "parts") return this.view.parts.map((part, at) => `part ${at + 1}: ${plural(part.length, "photo")}`).join(" · ");
@@ -275,8 +275,8 @@ export class DrawnPage extends Page {
         ...actions.map(([name, label, key, kind]) => button(label, () => this.run(name), { key, kind, "data-action": name })),
         button("", () => this.grid.select([]), { picture: "close", label: "Select none", key: "Esc", kind: "quiet" }));
     }
-    const inFocus = this.view.route.kind === "look" ? `All ${this.grid.ids.length.toLocaleString("en")}` : "Photo in focus";
-    this.bar.firstChild.textContent = isStepping ? inFocus : `${selection.size.toLocaleString("en")} selected`;
+    const inFocus = this.view.route.kind === "look" ? `All ${grouped(this.grid.ids.length)}` : "Photo in focus";
+    this.bar.firstChild.textContent = isStepping ? inFocus : `${grouped(selection.size)} selected`;
     this.bar.lastChild.hidden = isStepping;
   }
 

@@ -1,7 +1,7 @@
 // What stands in the list on the left for each tab, besides plain lists of categories.
 
 import { get } from "./api.js";
-import { breakable, button, byId, el, percent, plural, thumbnail } from "./dom.js";
+import { breakable, button, byId, el, grouped, percent, plural, thumbnail } from "./dom.js";
 import { GALLERIES, NO_WISH, wish } from "./views.js";
 
 // How many new categories: a slider that decides anew what nobody has confirmed.
@@ -54,7 +54,7 @@ export async function showGalleries(currentId, onOpen) {
   byId("list").replaceChildren(el("ul", {}, ...Object.entries(GALLERIES).map(([id, [title]]) =>
     el("li", {}, el("button", { type: "button", class: "entry plain", "aria-current": id === currentId ? "true" : undefined,
       on: { click: () => onOpen(id) } }, el("span", { class: "entry-text" }, el("span", { class: "entry-title", text: title })),
-    el("span", { class: "count", text: galleries[id].toLocaleString("en") }))))),
+    el("span", { class: "count", text: grouped(galleries[id]) }))))),
   el("p", { class: "small muted", text: GALLERIES[currentId]?.[1] ?? "" }));
 }
 
