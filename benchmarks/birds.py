@@ -131,10 +131,10 @@ def main() -> None:
     parser.add_argument("--draws", default="0,1,2")
     parser.add_argument("--size", type=int, help="as `igcd init` when unset")
     parser.add_argument("--backbone", help="as `igcd init` when unset")
-    given = parser.parse_args()
-    encoder = {name: getattr(given, name) for name in ("size", "backbone") if getattr(given, name) is not None}
-    for seed in map(int, given.draws.split(",")):
-        print(json.dumps(figures(given.npz, seed, encoder)), flush=True)
+    args = parser.parse_args()
+    encoder = {name: getattr(args, name) for name in ("size", "backbone") if getattr(args, name) is not None}
+    for seed in map(int, args.draws.split(",")):
+        print(json.dumps(figures(args.npz, seed, encoder)), flush=True)
 
 
 if __name__ == "__main__":

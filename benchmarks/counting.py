@@ -106,14 +106,14 @@ def questions_of_recipe(options: argparse.Namespace) -> Iterator[Question]:
 
         known: list[Tensor] = []
         names: list[str] = []
-        for given, truth in build_stream(recipe.stream, seed).stream:
-            labeled, unlabeled = features_of(given.labeled), features_of(given.unlabeled)
+        for stage, truth in build_stream(recipe.stream, seed).stream:
+            labeled, unlabeled = features_of(stage.labeled), features_of(stage.unlabeled)
             known, names = [*known, labeled], [*names, *truth.labeled.categories]
             if len(unlabeled):
                 numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
                 labels = torch.tensor([numbers[name] for name in names])
                 n_novel = len(set(truth.unlabeled.categories) - set(names))
-                yield Question(seed, given.index, torch.cat(known), labels, unlabeled, n_novel)
+                yield Question(seed, stage.index, torch.cat(known), labels, unlabeled, n_novel)
             known, names = [*known, unlabeled], [*names, *truth.unlabeled.categories]
 
 

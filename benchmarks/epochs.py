@@ -26,7 +26,7 @@ N_EPOCHS = 6
 
 
 def seconds_per_epoch(name: str, recipe_name: str, overrides: list[str]) -> float:
-    """Mean over the epochs of stage 1 but the first, whose start is not told."""
+    """Mean over the epochs of stage 1 but the first, whose start is not recorded."""
     epochs = ["training.first_stage.epochs=2", f"training.later_stages.epochs={N_EPOCHS}"]
     recipe = read_recipe(recipe_name, [*overrides, f"method.name={name}", *epochs])
     built = build_stream(recipe.stream, recipe.seed)

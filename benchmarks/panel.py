@@ -1,4 +1,4 @@
-"""The panel: how good `igcd.CategoryDiscoverer` is at finding categories, beside methods that are told their number.
+"""The panel: how good `igcd.CategoryDiscoverer` is at finding categories, beside methods that are given their number.
 
     python benchmarks/panel.py                                        # everything that is on this machine
     python benchmarks/panel.py --sets digits mixture --scenes many none --seeds 0
@@ -14,11 +14,11 @@ Scenes: in all but two, half of the categories are known, and the rows of the ot
 - `all_known`: as `many`, without the rows of new categories: whatever is found is a false discovery.
 
 Scores are shares of unlabeled rows right after one Hungarian matching, in percent: All, Old (known categories), New.
-"Told" is semi-supervised k-means that is told the number of categories, k-means in `none`. ECE is the expected
+"Given K" is semi-supervised k-means that is given the number of categories, k-means in `none`. ECE is the expected
 calibration error of `predict_proba`; kept is the share of rows of the first batch that have their category after the
-second, without those that moved into a category opened there, which "unchanged" counts as lost. "Best told" is the
-best of k-means, semi-supervised k-means and a Gaussian mixture, all told the number, chosen for each task with the
-truth at hand: no bar, but a check that "told" had no bad luck with its starts. Seconds are of processor time.
+second, without those that moved into a category opened there, which "unchanged" counts as lost. "Best" is the
+best of k-means, semi-supervised k-means and a Gaussian mixture, all given the number, chosen for each task with the
+truth at hand: no bar, but a check that "given K" had no bad luck with its starts. Seconds are of processor time.
 
 Into --out: results.jsonl (a line per task; a task is not run again while the estimator's code is the same, unless
 --fresh), baselines.json (they do not depend on the estimator), panel.md and panel.svg. Exits with 1 if a bar is missed.
@@ -35,7 +35,7 @@ from typing import Any
 
 import panel_tasks
 from panel_baselines import BaselineFile
-from panel_report import figure, markdown, verdicts
+from panel_report import figure, main_baseline, markdown, verdicts
 from panel_sets import SHARED_DATA, FeatureSet, MissingDataError, choose, panel_recipes
 from panel_tasks import SCENES, Discoverer, Task, make_task, score_discoverer
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
@@ -140,8 +140,8 @@ def progress_line(row: Row) -> str:
     name = f"{row['set']:<32} {row['scene']:<9} seed {row['seed']}"
     if "error" in row:
         return f"{name}  FAILED  {row['error']}"
-    ours, told = row["ours"], row["baselines"].get("told", {}).get("all")
-    beside = "" if told is None else f" (told {told:5.1f})"
+    ours, other = row["ours"], main_baseline(row)
+    beside = "" if other is None else f" (k-means {other:5.1f})"
     return (
         f"{name}  {ours['all']:5.1f}{beside}  {ours['found']:3d} of {ours['true']:3d} new  ECE {ours['ece']:.3f}"
         f"  {ours['seconds']:6.1f} s"

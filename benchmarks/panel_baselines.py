@@ -1,4 +1,4 @@
-"""What the panel compares with: methods that are told the number of categories, HDBSCAN, and a classifier.
+"""What the panel compares with: methods that are given the number of categories, HDBSCAN, and a classifier.
 
 Features are scaled to length 1, as k-means needs them on features of networks. Gaussian mixture and HDBSCAN see their
 first 32 principal components, because in all dimensions neither ends in minutes.
@@ -28,26 +28,23 @@ from igcd.types import UNLABELED, IntArray
 N_STARTS = 3
 N_COMPONENTS = 32
 VERSION = 1
-"""Raise it with every change here: baselines of another version are computed again."""
+"""Raise it when a score changes here: baselines of another version are computed again."""
 
 Scores = dict[str, float | None]
 
 
 def all_baselines(task: Task) -> dict[str, Scores]:
-    """Scores of every baseline on a task. `told` is the one that the bars are about.
-
-    That is semi-supervised k-means told the number of categories, and k-means where nothing is labeled.
-    """
+    """Scores of every baseline on a task, by name; semi-supervised k-means only where rows are labeled."""
     x = task.x / np.maximum(np.linalg.norm(task.x, axis=1, keepdims=True), np.finfo(np.float32).tiny)
     unlabeled = task.is_unlabeled
     reduced = PCA(min(N_COMPONENTS, *x.shape), random_state=task.seed).fit_transform(x)
-    told = KMeans(task.n_categories, n_init=N_STARTS, random_state=task.seed)
+    kmeans = KMeans(task.n_categories, n_init=N_STARTS, random_state=task.seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # after its usual number of steps a baseline is what it is
         warnings.filterwarnings("ignore", message="The number of unique classes")  # in `one`, of logistic regression
         mixture = GaussianMixture(task.n_categories, covariance_type="diag", random_state=task.seed)
         found = {
-            "kmeans": told.fit_predict(x)[unlabeled],
+            "kmeans": kmeans.fit_predict(x)[unlabeled],
             "gaussian_mixture": mixture.fit_predict(reduced)[unlabeled],
             "hdbscan": np.maximum(HDBSCAN(copy=True).fit_predict(reduced)[unlabeled], UNLABELED),
         }
@@ -56,7 +53,6 @@ def all_baselines(task: Task) -> dict[str, Scores]:
         scores = {name: accuracies(predicted, task) for name, predicted in found.items()}
         scores["hdbscan"]["found"] = len(np.unique(found["hdbscan"][found["hdbscan"] != UNLABELED]))
         scores["logistic_regression"] = {"known_only": _logistic_regression(x, task)}
-    scores["told"] = scores["kmeans" if unlabeled.all() else "semi_supervised_kmeans"]
     return scores
 
 

@@ -61,7 +61,7 @@ class Task:
 
     @property
     def n_categories(self) -> int:
-        """Of all rows, known and new: the number that baselines are told."""
+        """Of all rows, known and new: the number that baselines are given."""
         return len(np.unique(self.truth))
 
     @property
@@ -109,7 +109,7 @@ def make_task(features: FeatureSet, scene: str, seed: int) -> Task:
 def is_right(predicted: npt.NDArray[Any], truth: IntArray) -> BoolArray:
     """Whether each row's predicted category is matched to its true one. (n,), (n,) -> (n,).
 
-    A prediction of -1 is none at all, and wrong.
+    A prediction of -1 is no category, and counts as wrong.
 
     >>> is_right(np.array([7, 7, 3, -1]), np.array([0, 0, 1, 1])).tolist()
     [True, True, True, False]

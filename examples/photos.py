@@ -1,6 +1,6 @@
 """Photos in a folder: find what is new, name it, and go on with the next batch.
 
-    python examples/photos.py FOLDER WORKSPACE
+    python examples/photos.py [FOLDER WORKSPACE]
 
 Photos in FOLDER/<category>/ have that label, those in FOLDER/unlabeled/ have none. Without arguments it draws a folder
 to try. The workspace is the one that `igcd discover` and `igcd review` use.

@@ -21,6 +21,16 @@ def shared_data() -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def narrow_projector() -> Iterator[None]:
+    """Projectors of 32 hidden units instead of 2,048, which take most of the time of a step on a few small images."""
+    from igcd.methods.projector import Projector
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(Projector.__init__.__kwdefaults__, "n_hidden", 32)
+        yield
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """A Chromium: that of Debian, or what IGCD_CHROMIUM says. One for all tests, playwright drives no second one."""

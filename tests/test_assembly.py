@@ -55,12 +55,14 @@ def test_a_section_has_the_options_and_defaults_of_its_method(method):
     section, kind = METHODS[method].section(), METHODS[method].load()
     assert section.name == method
     makers = [kind for kind in kind.__mro__ if "__init__" in vars(kind)]
-    told = {}
+    defaults = {}
     for maker in reversed(makers):  # an option handed on to a parent by **options has the parent's default
-        told |= {name: given.default for name, given in inspect.signature(maker.__init__).parameters.items()}
+        defaults |= {
+            name: parameter.default for name, parameter in inspect.signature(maker.__init__).parameters.items()
+        }
     for name, value in section.options().items():
         if (method, name) != ("frozen_snn", "features"):  # what makes it another method
-            assert told[name] == value, name
+            assert defaults[name] == value, name
 
 
 @pytest.mark.parametrize(
@@ -114,6 +116,7 @@ def test_a_guide_that_nobody_can_draw_is_refused(options, words):
         build_stream(StreamConfig(source="fieldguide", options=options, by_category=cut), seed=0)
 
 
+@pytest.mark.usefixtures("narrow_projector")
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_runs_within_its_budget_and_is_recorded(method, tmp_path):
     recipe = tmp_path / "small.yaml"
@@ -146,9 +149,9 @@ def best_matching(pairs):
 
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("n_novel", ["as_published", "given", "estimated", "silhouette"])
-def test_who_is_told_how_many_categories_are_novel(monkeypatch, method, n_novel):
+def test_which_methods_are_given_how_many_categories_are_novel(monkeypatch, method, n_novel):
     made = []
-    monkeypatch.setattr("igcd.assembly.make_method", lambda *given: made.append(given))
+    monkeypatch.setattr("igcd.assembly.make_method", lambda *args: made.append(args))
     recipe = read_recipe("demo", [f"method.name={method}", f"n_novel={n_novel}"])
     method_maker(recipe, None, None, [0, 4])(None, print)
     own, count = METHODS[method].own_count, made[0][-1]

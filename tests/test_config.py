@@ -71,7 +71,7 @@ def test_a_recipe_from_a_file(tmp_path):
         ("stream: {source: digits}\nencoder: {sise: 3}\n", "unknown key encoder.sise; known here are backbone"),
         ("stream: {source: digits}\nencoder: {size: big}\n", "encoder.size"),
         ("encoder: {}\n", "stream: Field required"),
-        ("stream: " + "[" * 3000, "not valid YAML: it nests too deeply"),
+        ("stream: " + "[" * 1000, "not valid YAML: it nests too deeply"),
         ("stream: &a {source: *a}", "not valid YAML: it refers to itself"),
         ("".join(f"a{i}: &a{i} [{f'*a{i - 1},' * 9 if i else 5}]\n" for i in range(9)), "not valid YAML: it refers"),
         ("seed: 2015-13-45", "not valid YAML: month must be in"),
@@ -94,7 +94,7 @@ def test_a_bad_recipe_gets_a_sentence(tmp_path, text, words):
             read_variants(str(path), "cifar100-mi")
 
 
-@pytest.mark.parametrize("text", ["2015-13-45", "2015-12-24", "&a [*a]", "[" * 3000, "9" * 5000, "\0"])
+@pytest.mark.parametrize("text", ["2015-13-45", "2015-12-24", "&a [*a]", "[" * 1000, "9" * 5000, "\0"])
 def test_a_value_on_the_command_line_that_is_no_yaml_is_taken_as_text(text):
     with pytest.raises(IgcdError, match="recipe demo: seed: "):
         read_recipe("demo", [f"seed={text}"])
@@ -148,7 +148,7 @@ def test_options_that_do_not_go_together_are_said_in_one_sentence():
         (["seed=!!timestamp x"], "seed: Input should be a valid integer"),
         (["seed=!!int ''"], "seed: Input should be a valid integer"),
     ],
-    ids=lambda given: " ".join(given)[:50] if isinstance(given, list) else "",
+    ids=lambda arguments: " ".join(arguments)[:50] if isinstance(arguments, list) else "",
 )
 def test_an_impossible_value_gets_a_sentence(overrides, words):
     with pytest.raises(IgcdError, match=words) as refused:

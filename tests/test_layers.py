@@ -80,3 +80,11 @@ def test_the_walk_sees_a_backward_arrow(tmp_path):
     wrong = tmp_path / "wrong.py"
     wrong.write_text("def f():\n    from igcd.metrics import accuracy\n    import igcd.report.page\n")
     assert imports(wrong) == {"metrics", "report"}
+
+
+def test_tests_mirror_the_packages():
+    """A package's tests are in the folder of its name; tests of pages, tools and benchmarks have theirs."""
+    packages = {path.parent.name for path in SRC.glob("*/__init__.py")}
+    others = {path.name for path in SRC.parents[1].iterdir() if path.name in ("benchmarks", "docs", "tools")}
+    folders = {path.name for path in Path(__file__).parent.iterdir() if any(path.glob("test_*.py"))}
+    assert folders == packages | others

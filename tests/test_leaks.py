@@ -20,6 +20,7 @@ from igcd.streams.split import read_split
 from igcd.streams.veil import VeiledImages
 from igcd.types import Stage
 
+pytestmark = pytest.mark.usefixtures("narrow_projector")
 SMALL = (
     "encoder: {backbone: resnet10t, weights: random, size: 32, tail: adapter, n_views: 2, cache: CACHE}\n"
     "training: {first_stage: {epochs: 1}, later_stages: {epochs: 1}}\n"
@@ -74,7 +75,7 @@ def spied_run(tmp_path, monkeypatch):
             found = within_reach(*handed, names=names) if is_second else reachable(*handed)
             known = {name for stage in split.stages for name in stage.labeled.categories}
             hidden = {name for stage in split.stages for name in stage.test.image_ids}
-            if not is_supervised:  # the upper bound is told
+            if not is_supervised:  # the upper bound gets the labels
                 hidden |= {name for stage in split.stages for name in stage.unlabeled.image_ids}
                 hidden |= {name for stage in split.stages for name in stage.unlabeled.categories} - known
             faults.extend(leaks(found, hidden=hidden, paths=[out, *paths], secret=secret_of(out)))
@@ -124,8 +125,8 @@ def test_no_source_hands_out_a_hidden_label(spied_run, photos, tmp_path, source)
         stream = f"{{{GUIDE}, by_place_and_year: {{protocol: igcd-u}}}}"
     elif source == "split":
         spec = {"protocol": "igcd-u", "categories_per_stage": (4, 2), "images_old": 4, "held_out": 0.2}
-        given = {"spec": spec, "options": (), "category_order": None, "seed": 0, "max_broken": 0.0}
-        build_by_category("folder", photos, tmp_path / "split", check=True, as_json=True, **given)
+        options = {"spec": spec, "options": (), "category_order": None, "seed": 0, "max_broken": 0.0}
+        build_by_category("folder", photos, tmp_path / "split", check=True, as_json=True, **options)
         stream = f"{{source: observations, data: {photos}, split: {tmp_path}/split/split.tsv}}"
     else:
         data = photos / "table.csv" if source == "table" else photos
@@ -153,7 +154,10 @@ OFFICIAL = {
 """Sources with a layout of their own; imagenet1k is imagenet100 with more folders, digits is in the test of methods."""
 
 
-@pytest.mark.parametrize("source", OFFICIAL)
+@pytest.mark.parametrize(
+    "source",
+    ["cifar100", *(pytest.param(source, marks=pytest.mark.slow) for source in OFFICIAL if source != "cifar100")],
+)
 def test_no_official_layout_hands_out_a_hidden_label(spied_run, tmp_path, source):
     make, cut = OFFICIAL[source]
     make(tmp_path / "data")

@@ -45,7 +45,7 @@ def test_what_is_not_the_beginning_of_a_run_is_not_touched(tmp_path, left, words
 
 
 def test_the_secret_survives(tmp_path):
-    assert secret_of(tmp_path) != secret_of(tmp_path)  # drawn anew until it is written
+    assert secret_of(tmp_path) != secret_of(tmp_path)  # drawn again until it is written
     secret = secret_of(tmp_path)
     write_secret(tmp_path, secret)
     assert secret_of(tmp_path) == secret

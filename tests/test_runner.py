@@ -93,7 +93,7 @@ def test_golden_scores(recipe, tmp_path, capsys):
     }
 
 
-@pytest.mark.slow  # tests/torture kills runs as well, for a shorter time
+@pytest.mark.slow  # tests/tools/test_torture.py kills runs as well, for a shorter time
 def test_a_killed_run_ends_with_the_same_predictions(recipe, tmp_path):
     assert start(recipe, tmp_path / "whole").wait() == 0
     rng = random.Random(0)

@@ -59,10 +59,11 @@ def draw(example: Example, out: Path) -> list[Path]:
     rows, labels = example.rows, example.labels
     known = scatter_statistics(rows[: len(labels)], labels, n_categories=N_KNOWN)
     white = fit_whitening(rows, known, generator=torch.Generator().manual_seed(0))(rows)
-    scene = discovery._set_scene(white, labels)
+    scene = discovery.Scene.of(white, labels, N_KNOWN, with_blind=True)
+    assert scene.blind is not None
     graph = discovery.neighbor_graph(white, discovery.N_NEIGHBORS)
     pulled = discovery.pull_together(white, graph)
-    cut = tree_cut.choose_cut(scene.blind, scene.node, white, scene.neighbors, labels.numpy())
+    cut = scene.choose_cut(white, labels)
     found = discovery.discover(rows[len(labels) :], rows[: len(labels)], labels)
     category = np.concatenate([labels.numpy(), found.category.numpy()])
     shades = np.where(np.arange(len(rows)) < len(labels), category, -1)
@@ -70,7 +71,7 @@ def draw(example: Example, out: Path) -> list[Path]:
         "step-1-rows": scatter(_plane(rows), shades, len(labels)),
         "step-2-whitened": scatter(_plane(white), shades, len(labels)),
         "step-3-pulled-together": scatter(_plane(pulled), shades, len(labels)),
-        "step-4-tree": dendrogram(scene.seeing, cut.height, scene.sizes),
+        "step-4-tree": dendrogram(scene.tree, cut.height, scene.sizes),
         "step-5-cut": curves(scene.blind, scene.node, white, scene.neighbors, labels.numpy(), cut.n_groups),
         "step-6-answer": scatter(_plane(pulled), category, len(labels)),
     }
@@ -202,8 +203,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--digits", action="store_true")
-    given = parser.parse_args()
-    if given.digits:
+    args = parser.parse_args()
+    if args.digits:
         from sklearn.datasets import load_digits  # type: ignore[import-untyped]
 
         features, categories = load_digits(return_X_y=True)
@@ -213,7 +214,7 @@ def main() -> None:
 
         found = SETS["fieldguide_24"].load("fieldguide_24", data=Path(), cache=Path.home() / ".cache/igcd/panel")
         features, categories = found.x, found.y
-    for file in draw(make_example(features, categories), given.out):
+    for file in draw(make_example(features, categories), args.out):
         print(file)
 
 

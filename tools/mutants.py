@@ -99,11 +99,11 @@ def _walk_like(changed: ast.AST, skipped: set[int], original: ast.AST) -> Iterat
 
 
 def _not_code(node: ast.AST) -> Iterator[ast.AST]:
-    """Parts whose change no test can notice: annotations, errors, sizes of chunks, arrays that become longer."""
+    """Parts whose change no test can notice: annotations, errors, chunk sizes, longer arrays, `zip(strict=True)`."""
     parts: list[ast.AST | None] = []
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add) and "max(" in ast.unparse(node.left):
         parts.append(node.right if isinstance(node.right, ast.Constant) else None)  # x.max() + 1, a length
-    if isinstance(node, ast.keyword) and node.arg == "initial":
+    if isinstance(node, ast.keyword) and node.arg in ("initial", "strict"):
         parts.append(node.value)
     if isinstance(node, ast.arg | ast.AnnAssign):
         parts.append(node.annotation)

@@ -5,7 +5,7 @@ Everything goes through the routes of the page, as the browser would ask them.
 - The person goes through the new categories, then through what needs a look, group after group as the page orders them.
   The photos of the most numerous kind are selected, two or more of a category. "More like this" shows the 24 most alike
   among all that is not confirmed, those of the same kind are selected as well, and all of them are named, or moved to
-  the category that bears the name, in one decision. What else is in the category or group is left there.
+  the category that has the name, in one decision. What else is in the category or group is left there.
 - Every tenth decision the person discovers again, and looks through the categories that were found by then.
 """
 
@@ -113,7 +113,7 @@ class Person:
                 self._review_queue(n_decisions)
 
     def _review_queue(self, n_decisions: int) -> None:
-        """What is one thing is named, or moved to the category that bears the name; the rest is left for later."""
+        """What is one thing is named, or moved to the category that has the name; the rest is left for later."""
         seen: set[int] = set()
         while self.made.total() < n_decisions:
             waiting = [category for category in self._page.get("overview")["queue"] if category not in seen]
@@ -132,11 +132,11 @@ class Person:
         ids += [one["id"] for one in similar if one["id"] not in ids and self._truth_of(one["path"]) == kind]
         categories = self._page.get("overview")["categories"]
         body = {"photo_ids": ids, "seen": {category["id"]: category["version"] for category in categories}}
-        bearer = next((category["id"] for category in categories if category["name"] == kind), None)
-        if bearer is None:
+        category_id = next((category["id"] for category in categories if category["name"] == kind), None)
+        if category_id is None:
             made = self._page.post("photos/split", {**body, "name": kind})
         else:
-            made = self._page.post("photos/move", {**body, "to": bearer})
+            made = self._page.post("photos/move", {**body, "to": category_id})
         self.made[made["decision"]["kind"]] += 1
 
     def _kinds(self, photos: Iterable[Shown]) -> list[tuple[str, list[Shown]]]:

@@ -14,7 +14,7 @@ Photos are JPEG files. They go through the commands: `igcd embed` once for all o
 (features) and y (names), which is what is compared then; nothing is embedded.
 
 A line of JSON for each batch goes to standard output and to `figures.jsonl` in the folder. Stopped, it goes on where it
-was. Right is a photo in the category that bears its name; before the review, new categories are matched one to one with
+was. Right is a photo in the category that has its name; before the review, new categories are matched one to one with
 the species that have no name yet. A species is found if it is what most photos of some new category are.
 """
 
@@ -138,7 +138,7 @@ def assigned(catalog: Catalog) -> Assigned:
 
 
 def right_share(now: Assigned, truth: Mapping[str, str], stems: set[str], *, matched: bool) -> float:
-    """Share of these photos in the category that bears their name; `matched`: unnamed ones as well as possible."""
+    """Share of these photos in the category that has their name; `matched`: unnamed ones as well as possible."""
     names, n_right, unnamed = set(now.name_of.values()), 0, Counter[tuple[int, str]]()
     for stem in stems:
         category = now.category.get(stem)
@@ -211,16 +211,16 @@ def review_batch(
     }
 
 
-def photos_of(given: argparse.Namespace) -> tuple[dict[str, list[Writer]], StoredFeatures | None]:
+def photos_of(args: argparse.Namespace) -> tuple[dict[str, list[Writer]], StoredFeatures | None]:
     """What to write as files, by species, and the features where they are stored."""
-    if given.features is not None:
-        with np.load(given.features, allow_pickle=False) as archive:
+    if args.features is not None:
+        with np.load(args.features, allow_pickle=False) as archive:
             rows, names = archive["x"].astype(np.float32), archive["y"]
         rows /= np.linalg.norm(rows, axis=1, keepdims=True)
-        return stored_photos([f"species {name}" for name in names], given.seed), StoredFeatures(rows)
-    if given.data == "cub":
-        return cub_photos(given.npz, N_SPECIES, given.seed), None
-    return field_guide_photos(N_SPECIES, given.seed, n_per_category=N_PER_SPECIES), None
+        return stored_photos([f"species {name}" for name in names], args.seed), StoredFeatures(rows)
+    if args.data == "cub":
+        return cub_photos(args.npz, N_SPECIES, args.seed), None
+    return field_guide_photos(N_SPECIES, args.seed, n_per_category=N_PER_SPECIES), None
 
 
 def main() -> None:
@@ -232,25 +232,25 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, required=True, help="where photos, workspaces and figures are")
     parser.add_argument("--labels", default="20,3,0", help="labeled photos of each known species: 20, 3, 0")
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
-    if given.features is None and given.data == "cub" and given.npz is None:
+    args = parser.parse_args()
+    if args.features is None and args.data == "cub" and args.npz is None:
         parser.error("give --npz or --features, or --data fieldguide")
-    if not {*given.labels.split(",")} <= {"20", "3", "0"}:
-        parser.error(f"--labels must be some of 20,3,0, got {given.labels}")
-    record, photos = given.folder / "figures.jsonl", given.folder / "photos"
-    writers, stored = photos_of(given)
+    if not {*args.labels.split(",")} <= {"20", "3", "0"}:
+        parser.error(f"--labels must be some of 20,3,0, got {args.labels}")
+    record, photos = args.folder / "figures.jsonl", args.folder / "photos"
+    writers, stored = photos_of(args)
     if not photos.exists():
-        shutil.rmtree(given.folder / "unfinished", ignore_errors=True)
-        write_photos(writers, given.folder, given.seed)
+        shutil.rmtree(args.folder / "unfinished", ignore_errors=True)
+        write_photos(writers, args.folder, args.seed)
     if stored is None:
-        igcd("embed", photos / "all", "--out", given.folder / "features", "--shard", 256)
+        igcd("embed", photos / "all", "--out", args.folder / "features", "--shard", 256)
     lines = record.read_text(encoding="utf-8").splitlines() if record.exists() else []
     done = {(one["labels"], one["batch"]): one for one in map(json.loads, lines)}
-    for n_labels in map(int, given.labels.split(",")):
+    for n_labels in map(int, args.labels.split(",")):
         for batch in (1, 2) if n_labels else (1,):
             figures = done.get((n_labels, batch)) or review_batch(
                 photos,
-                given.folder / f"workspace-{n_labels}",
+                args.folder / f"workspace-{n_labels}",
                 batch,
                 n_labels=n_labels,
                 n_decisions=DECISIONS if n_labels else DECISIONS_WITHOUT_LABELS,

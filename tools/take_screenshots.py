@@ -97,9 +97,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "images")
     parser.add_argument("--keep", type=Path, help="folder for photos and workspace; used again when it is there")
-    given = parser.parse_args()
+    args = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary, sync_playwright() as driver:
-        folder = (given.keep or Path(temporary)).resolve()
+        folder = (args.keep or Path(temporary)).resolve()
         folder.mkdir(parents=True, exist_ok=True)
         workspace = folder / "field guide"
         if not workspace.exists():
@@ -107,7 +107,7 @@ def main() -> None:
         with served(workspace) as link:
             browser = driver.chromium.launch(executable_path=chromium_path(), args=["--no-sandbox"])
             for name in PICTURES:
-                take(browser, link, name, given.out)
+                take(browser, link, name, args.out)
             browser.close()
 
 

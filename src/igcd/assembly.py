@@ -166,6 +166,7 @@ def build_encoder(config: EncoderConfig, *, quarantine: Quarantine, progress: Pr
         tail=config.tail,
         n_blocks=config.n_blocks,
         freeze_batchnorm=config.freeze_batchnorm,
+        bfloat16=config.bfloat16,
     )
     folder = config.cache.expanduser() if config.cache else None
     return Encoder(

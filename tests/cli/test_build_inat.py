@@ -91,7 +91,7 @@ def test_the_seed_draws_the_guide(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert sha256(1) == sha256(1)
 
 
-def test_no_test_images_are_told(files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+def test_a_warning_for_no_test_images(files: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     guide = {"n_species": 12, "n_images": 200, "n_test_per_species": 0}
     build_fieldguide(tmp_path / "guide", guide=guide, spec={}, pictures=False, seed=0, as_json=False)
     assert "warning: there are no test images" in capsys.readouterr().out

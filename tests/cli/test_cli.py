@@ -1,6 +1,8 @@
-"""The command line as a person meets it: in a process of its own."""
+"""The command line as a person meets it. Most commands run in this process, which saves the start of another."""
 
+import contextlib
 import errno
+import io
 import json
 import os
 import re
@@ -15,7 +17,20 @@ from igcd import cli
 from igcd.streams.split import read_split
 
 
-def igcd(*arguments, cwd=None):
+def igcd(*arguments, cwd="."):
+    """What a command prints and its exit code; an error that `main` lets through is one of the test."""
+    out, err, code = io.StringIO(), io.StringIO(), 0
+    with pytest.MonkeyPatch.context() as patch, contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        patch.setattr(sys, "argv", ["igcd", *map(str, arguments)])
+        patch.chdir(cwd)
+        try:
+            cli.main()
+        except SystemExit as ended:
+            code = ended.code or 0
+    return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
+
+
+def in_a_process(*arguments, cwd=None):
     return subprocess.run(
         [sys.executable, "-m", "igcd", *map(str, arguments)], capture_output=True, text=True, cwd=cwd, timeout=120
     )
@@ -34,6 +49,14 @@ def photos(tmp_path_factory):
     (root / "bird 3" / "0.png").write_bytes(b"")
     (root / "bird 4" / "1.png").write_bytes(b"hello")
     return root
+
+
+def test_a_process_of_its_own(tmp_path):
+    done = in_a_process("build", "digits", "--stages", "4,6", "--out", tmp_path / "out")
+    assert done.returncode == 0 and done.stderr.strip() == "" and "digits-igcd" in done.stdout
+    failed = in_a_process("build", "digits", "--stages", "40,40", "--out", tmp_path / "none")
+    assert failed.returncode == 1 and failed.stdout == ""
+    assert failed.stderr.strip().startswith("igcd: ") and len(failed.stderr.strip().splitlines()) == 1
 
 
 def test_help_and_version():
@@ -57,12 +80,6 @@ def loads_torch(*arguments):
 @pytest.mark.parametrize("arguments", [["--help"], ["ls"], ["build", "digits", "--help"]])
 def test_help_does_not_load_torch(arguments):
     assert not loads_torch(*arguments)
-
-
-def test_scoring_does_not_load_torch(tmp_path):
-    path = tmp_path / "predictions.csv"
-    path.write_text("stage,split,image_id,category,cluster,group\n0,test,a,fox,1,Old\n0,test,b,hen,2,Old\n")
-    assert not loads_torch("score", "--predictions", str(path))
 
 
 def test_ls_names_data_and_streams():
@@ -121,7 +138,7 @@ def test_too_many_broken_photos_stop_the_build(photos, tmp_path):
     assert "bird 3/0.png" in listed.read_text() and list((tmp_path / "out").iterdir()) == [listed]
 
 
-def test_a_split_without_test_images_is_told(photos, tmp_path):
+def test_a_warning_says_that_a_split_has_no_test_images(photos, tmp_path):
     done = igcd("build", "folder", "--data", photos, "--no-check", "--out", tmp_path)
     assert re.search("^warning: there are no test images.*--held-out", done.stdout, re.MULTILINE)
     folder = ["build", "folder", "--data", photos, "--no-check", "--out", tmp_path, "--json"]
@@ -198,7 +215,7 @@ def test_a_disk_that_fails_while_it_is_read_is_one_sentence(monkeypatch, capsys)
 
 def test_shell_completion_is_there(monkeypatch):
     monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")  # which shell called us does not matter
-    assert "COMPLETE=complete_bash" in igcd("--show-completion", "bash").stdout
+    assert "COMPLETE=complete_bash" in in_a_process("--show-completion", "bash").stdout
 
 
 def test_a_reader_that_has_seen_enough_is_no_error():

@@ -21,6 +21,7 @@ from igcd.data.quarantine import Quarantine
 from igcd.errors import IgcdError
 from igcd.tensor_files import read_tensors, write_tensors
 
+pytestmark = pytest.mark.usefixtures("narrow_projector")
 RECIPE = """
 stream:
   source: digits

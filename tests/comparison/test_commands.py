@@ -48,7 +48,7 @@ def test_a_table_with_the_number_given_and_one_with_it_estimated(recipe, tmp_pat
         (line,) = read_ledger(tmp_path / f"kept-{number}.jsonl")
         assert f"n_novel={number}" in line["run"]
     assert not record.exists()
-    assert "given, estimated or both" in str(igcd(*arguments, "--number", "told").exception)
+    assert "given, estimated or both" in str(igcd(*arguments, "--number", "guessed").exception)
     assert "--json prints one table" in str(igcd(*arguments, "--number", "both", "--json").exception)
 
 

@@ -101,7 +101,7 @@ def test_a_folder_bears_the_name_and_stays_below():
     assert folder_name("snn_density, ViT-B/16") == "snn_density-ViT-B_16"
 
 
-def test_an_unknown_method_is_told():
+def test_an_unknown_method_is_an_error():
     with pytest.raises(IgcdError, match="there is no method 'simgdc'; choose from snn_density"):
         method_variants(["simgdc"], None)
 

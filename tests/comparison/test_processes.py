@@ -39,8 +39,8 @@ def test_every_cell_is_run_once(comparison, tmp_path, fake_igcd):
 
 
 def test_the_others_go_on_when_one_fails(comparison, tmp_path, fake_igcd, monkeypatch):
-    told = {"fails": ["snn_density-0"], "crashes": ["gm-0"], "dies": ["gm-1"]}
-    monkeypatch.setenv("FAKE_IGCD", json.dumps(told))
+    plan = {"fails": ["snn_density-0"], "crashes": ["gm-0"], "dies": ["gm-1"]}
+    monkeypatch.setenv("FAKE_IGCD", json.dumps(plan))
     failures = {one.cell.name: one.failure for one in run(comparison, tmp_path / "out", n_jobs=2)}
     assert failures["snn_density-0"] == "the method keeps too many images; it must forget some"
     assert failures["gm-0"].startswith("RuntimeError: nobody expected this (see ")

@@ -126,12 +126,15 @@ BAD = {
     "no annotations": (_damage(lambda d: d.pop("annotations")), "has no annotations, only info, images"),
     "image without annotation": (_damage(lambda d: d["annotations"].pop()), "1 images have no annotation, id 24"),
     "annotation without image": (_damage(lambda d: d["images"].pop(2)), "1 annotations have no image, image_id 2"),
-    "duplicate image": (_damage(lambda d: d["images"][3].update(id=2)), "id 2 is twice among the images"),
+    "duplicate image": (_damage(lambda d: d["images"][3].update(id=2)), "id 2 appears twice among the images"),
     "annotated twice": (
         _damage(lambda d: d["annotations"][3].update(image_id=2)),
-        "image_id 2 is twice among the annotations",
+        "image_id 2 appears twice among the annotations",
     ),
-    "duplicate category": (_damage(lambda d: d["categories"][1].update(id=0)), "id 0 is twice among the categories"),
+    "duplicate category": (
+        _damage(lambda d: d["categories"][1].update(id=0)),
+        "id 0 appears twice among the categories",
+    ),
     "unknown category": (_damage(lambda d: d["annotations"][0].update(category_id=77)), "category 77 of an annotation"),
     "no category": (_damage(lambda d: d["categories"].clear()), "category 0 of an annotation is not listed"),
     "no file name": (_damage(lambda d: d["images"][1].pop("file_name")), "image number 2 has no 'file_name'"),

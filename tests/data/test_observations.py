@@ -101,7 +101,7 @@ def observations(name: str, *, sightings: list[int] | None = None, n: int = 3) -
     )
 
 
-def test_each_image_is_a_sighting_of_its_own_unless_told():
+def test_each_image_is_a_sighting_of_its_own_by_default():
     assert observations("a").sighting_codes.tolist() == [0, 1, 2]
     with pytest.raises(IgcdError, match="sighting_codes of a must have one value"):
         observations("a", sightings=[0, 1])
@@ -115,7 +115,7 @@ def test_joined_tables_share_no_sighting():
 @pytest.mark.parametrize(
     "path", ["", " ", "../a", "a/..", "/a", "\\a", "..\\a", "c:/a", "a\tb", "a\nb", "a\u2028b", "a\ud800b", "a\x00"]
 )
-def test_paths_that_leave_or_break_a_line_are_told(path: str):
+def test_paths_that_leave_or_break_a_line_are_errors(path: str):
     assert not is_path_below_a_folder(path)
 
 

@@ -55,9 +55,9 @@ def begin(out, files, encoder, shard_size=4):
 
 
 def test_shards_become_one_mapped_file_with_ids(tmp_path, files, encoder):
-    folder, told = begin(tmp_path / "out", files, encoder), []
-    assert embed(files, folder, Here(encoder), progress=lambda *state: told.append(state)) == 11
-    assert told == [(0, 11), (4, 11), (8, 11), (11, 11)]
+    folder, reported = begin(tmp_path / "out", files, encoder), []
+    assert embed(files, folder, Here(encoder), progress=lambda *state: reported.append(state)) == 11
+    assert reported == [(0, 11), (4, 11), (8, 11), (11, 11)]
     features = folder.features()
     assert isinstance(features, np.memmap) and features.dtype == np.float16 and features.shape == (10, 1280)
     np.testing.assert_allclose(np.linalg.norm(features.astype(np.float64), axis=1), 1, atol=2e-3)

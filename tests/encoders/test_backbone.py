@@ -172,3 +172,19 @@ def test_the_last_stage_of_a_resnet_is_trained(name, n_blocks):
     n_trained = sum(parameter.numel() for parameter in backbone.new_tail().parameters())
     assert n_trained >= sum(parameter.numel() for parameter in last.parameters())
     assert backbone.trunk(noise(1, 64)).shape[-1] == 4
+
+
+def test_bfloat16_changes_training_a_little_and_prediction_not_at_all() -> None:
+    exact = build_backbone("tf_efficientnet_lite0", weights="random", size=64)
+    mixed = build_backbone("tf_efficientnet_lite0", weights="random", size=64, bfloat16=True)
+    intermediate = exact.trunk(torch.rand(4, 3, 64, 64, generator=torch.Generator().manual_seed(0)))
+    assert torch.equal(exact.tail(intermediate), mixed.tail(intermediate))
+    trained = [backbone.new_tail() for backbone in (exact, mixed)]
+    features = [tail(intermediate) for tail in trained]
+    assert features[1].dtype == torch.float32
+    assert not torch.equal(*features)
+    assert torch.allclose(*features, rtol=0.05, atol=0.02 * float(features[0].detach().abs().max()))
+    features[1].square().sum().backward()
+    gradients = [parameter.grad for parameter in trained[1].parameters()]
+    assert all(gradient is not None and gradient.dtype == torch.float32 for gradient in gradients)
+    assert torch.equal(trained[0].eval()(intermediate), trained[1].eval()(intermediate))

@@ -1,39 +1,34 @@
 """timm can be imported wherever torch can."""
 
+import importlib
 import subprocess
 import sys
+from types import ModuleType
+
+import pytest
+
+from igcd.encoders import torchvision_guard
 
 
-def run_python(code: str) -> str:
-    return subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.strip()
-
-
+@pytest.mark.slow  # a process that imports PyTorch
 def test_timm_is_importable_in_a_fresh_process():
-    assert (
-        run_python("from igcd.encoders.torchvision_guard import import_timm; print(import_timm().__name__)") == "timm"
-    )
+    code = "from igcd.encoders.torchvision_guard import import_timm; print(import_timm().__name__)"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "timm"
 
 
-def test_nothing_is_declared_where_the_import_works():
-    code = """
-import sys, types
-sys.modules["torchvision"] = types.ModuleType("torchvision")
-from igcd.encoders import torchvision_guard
-torchvision_guard.import_torchvision()
-print(len(torchvision_guard._kept_libraries))
-"""
-    assert run_python(code) == "0"
-
-
-def test_another_failure_of_the_import_is_not_hidden():
-    code = """
-import importlib
-from igcd.encoders import torchvision_guard
-def fail(name): raise RuntimeError("out of memory")
-importlib.import_module = fail
-try:
+def test_nothing_is_declared_where_the_import_works(monkeypatch):
+    monkeypatch.setattr(torchvision_guard, "_kept_libraries", [])
+    monkeypatch.setitem(sys.modules, "torchvision", ModuleType("torchvision"))
     torchvision_guard.import_torchvision()
-except RuntimeError as error:
-    print(error)
-"""
-    assert run_python(code) == "out of memory"
+    assert torchvision_guard._kept_libraries == []
+
+
+def test_another_failure_of_the_import_is_not_hidden(monkeypatch):
+    def fail(_name):
+        raise RuntimeError("out of memory")
+
+    monkeypatch.setattr(torchvision_guard, "_kept_libraries", [])
+    monkeypatch.setattr(importlib, "import_module", fail)
+    with pytest.raises(RuntimeError, match="out of memory"):
+        torchvision_guard.import_torchvision()

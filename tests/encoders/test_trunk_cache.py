@@ -226,6 +226,7 @@ def share_cache(folder: Path, start, results) -> None:
     results.put((n_images, everything(views).numpy()))
 
 
+@pytest.mark.slow  # two processes that import PyTorch
 def test_two_processes_share_the_work(tmp_path):
     context = multiprocessing.get_context("spawn")
     start, results = context.Barrier(2), context.Queue()
@@ -241,18 +242,18 @@ def test_two_processes_share_the_work(tmp_path):
     assert np.array_equal(first, second)
 
 
-def test_waiting_is_told_and_what_nobody_computes_is_computed_first(tmp_path, backbone, counted, monkeypatch):
+def test_waiting_is_reported_and_what_nobody_computes_is_computed_first(tmp_path, backbone, counted, monkeypatch):
     """Another process has claimed the first images and goes on as soon as this one waits for it."""
-    images, told = make_images(8), []
+    images, reported = make_images(8), []
     cache = TrunkCache(tmp_path)
     store = cache._store(backbone, TRANSFORM)
     keys = row_keys([images.key(idx) for idx in range(8)], ["plain"])
     other = store.claim(keys[:5], 5)
     other.__enter__()
     monkeypatch.setattr(trunk_cache.time, "sleep", lambda _seconds: other.__exit__(None, None, None))
-    views = cache.views(backbone, images, TRANSFORM, n_views=0, progress=lambda *state: told.append(state))
-    assert (3, 8, 5) in told and told[-1] == (8, 8)
-    assert [state for state in told if len(state) == 3] == [(3, 8, 5)]
+    views = cache.views(backbone, images, TRANSFORM, n_views=0, progress=lambda *state: reported.append(state))
+    assert (3, 8, 5) in reported and reported[-1] == (8, 8)
+    assert [state for state in reported if len(state) == 3] == [(3, 8, 5)]
     assert views.usable_idx.tolist() == list(range(8)) and counted.n_images == 8 + 1
 
 

@@ -11,6 +11,8 @@ pytest.importorskip("pynndescent", reason="approximate neighbors need the extra 
 
 STEP = 1.1 / SIMILARITY_STEPS
 """Sums in another order may be rounded to the next step."""
+compiles = pytest.mark.slow
+"""PyNNDescent is compiled at its first call, which takes half a minute."""
 
 
 def clouds(n, *, width=12, n_clouds=15, seed=0):
@@ -20,11 +22,18 @@ def clouds(n, *, width=12, n_clouds=15, seed=0):
 
 
 @pytest.fixture(scope="module")
-def graphs():
+def exact_graph():
     rows = clouds(3_000)
-    return rows, neighbor_graph(rows, 8), neighbor_graph(rows, 8, approximate_above=1_000)
+    return rows, neighbor_graph(rows, 8)
 
 
+@pytest.fixture(scope="module")
+def graphs(exact_graph):
+    rows, exact = exact_graph
+    return rows, exact, neighbor_graph(rows, 8, approximate_above=1_000)
+
+
+@compiles
 def test_nearly_all_neighbors_are_the_true_ones(graphs):
     _, exact, found = graphs
     shared = (found.idx[:, :, None] == exact.idx[:, None, :]).any(dim=2).double().mean()
@@ -34,6 +43,7 @@ def test_nearly_all_neighbors_are_the_true_ones(graphs):
     assert found.first(3).recall == found.recall
 
 
+@compiles
 def test_similarity_is_that_of_the_pair_and_falls_and_nobody_is_his_own_neighbor(graphs):
     rows, exact, found = graphs
     unit = normalize(rows, dim=1)
@@ -47,6 +57,7 @@ def test_similarity_is_that_of_the_pair_and_falls_and_nobody_is_his_own_neighbor
     torch.testing.assert_close(found.similarity[same], exact.similarity[same], rtol=0, atol=STEP)
 
 
+@compiles
 def test_a_seed_gives_the_same_graph_and_the_input_stays(graphs):
     rows, _, found = graphs
     before = rows.clone()
@@ -58,6 +69,7 @@ def test_a_seed_gives_the_same_graph_and_the_input_stays(graphs):
     assert torch.equal(rows, before)
 
 
+@compiles
 def test_half_precision_and_rows_in_any_length(graphs):
     rows, _, found = graphs
     lengths = 0.5 + torch.arange(len(rows)).float()[:, None] / len(rows)
@@ -66,6 +78,7 @@ def test_half_precision_and_rows_in_any_length(graphs):
     assert (half.idx[:, :, None] == found.idx[:, None, :]).any(dim=2).double().mean() > 0.95
 
 
+@compiles
 def test_many_copies_of_one_row_have_eight_neighbors_that_are_copies():
     rows = torch.cat([torch.ones(200, 12), clouds(1_000)])
     found = neighbor_graph(rows, 8, approximate_above=1_000)
@@ -74,8 +87,8 @@ def test_many_copies_of_one_row_have_eight_neighbors_that_are_copies():
     assert float(found.similarity[:200].double().mean()) > 0.99
 
 
-def test_without_the_package_the_graph_is_exact_and_says_that_it_takes_long(monkeypatch, graphs):
-    rows, exact, _ = graphs
+def test_without_the_package_the_graph_is_exact_and_says_that_it_takes_long(monkeypatch, exact_graph):
+    rows, exact = exact_graph
     real_import = builtins.__import__
 
     def without(name, *args, **kwargs):
@@ -89,8 +102,8 @@ def test_without_the_package_the_graph_is_exact_and_says_that_it_takes_long(monk
     assert torch.equal(found.idx, exact.idx) and found.recall == 1
 
 
-def test_rows_that_nobody_found_are_searched_exactly(monkeypatch, graphs):
-    rows, exact, _ = graphs
+def test_rows_that_nobody_found_are_searched_exactly(monkeypatch, exact_graph):
+    rows, exact = exact_graph
 
     def half_blind(features, k, *, seed):  # noqa: ARG001
         idx = exact.idx.clone()
@@ -104,8 +117,8 @@ def test_rows_that_nobody_found_are_searched_exactly(monkeypatch, graphs):
     assert found.recall == 1
 
 
-def test_recall_is_the_share_that_is_right(monkeypatch, graphs):
-    rows, exact, _ = graphs
+def test_recall_is_the_share_that_is_right(monkeypatch, exact_graph):
+    rows, exact = exact_graph
     farthest = neighbor_graph(-rows, 1).idx  # any row that is far away
 
     def two_of_eight_wrong(features, k, *, seed):  # noqa: ARG001

@@ -8,6 +8,7 @@ from igcd.functional.calibration import (
     _confidence,
     _share_right,
     _sharpness_for,
+    _weights_for,
     rehearsed_sharpness,
     spread_sharpness,
 )
@@ -83,8 +84,18 @@ def test_rehearsals_that_fail_make_probabilities_softer():
 def test_the_sharpness_gives_that_confidence(share):
     rows, _ = clouds(6, 20, spread=0.5)
     means = rows[::20]
-    sharpness = _sharpness_for(share, [(rows, means)])
+    sharpness = _sharpness_for(share, [(rows, means)], torch.full((len(rows),), 1 / len(rows)).double())
     assert float(_confidence(rows, means, sharpness).mean()) == pytest.approx(share, abs=1e-3)
+
+
+def test_rehearsed_rows_weigh_what_they_stand_for():
+    is_new = np.array([True, True, True, False])
+    weights = _weights_for(0.2, is_new)
+    assert weights.sum() == pytest.approx(1)
+    assert weights[is_new].sum() == pytest.approx(0.2)
+    assert len(set(weights[is_new])) == 1
+    for all_alike in (np.ones(4, dtype=bool), np.zeros(4, dtype=bool)):
+        assert _weights_for(0.2, all_alike).tolist() == [0.25] * 4
 
 
 def test_how_right_rows_are():

@@ -13,7 +13,7 @@ def nodes(n, *, seed, width=4):
 
 
 def slow_joins(centers, weights, n_known):
-    """Ward's rule with group means computed anew at every step: (cost, all groups after it), cheapest join first."""
+    """Ward's rule with group means computed again at every step: (cost, all groups after it), cheapest join first."""
     groups = [[i] for i in range(len(centers))]
     steps = []
     while True:

@@ -132,8 +132,8 @@ def test_one_label_of_each_category_is_enough():
         ({"unlabeled": torch.tensor([[0.0] * 16, [float("inf")] * 16])}, "unlabeled image 1 has others"),
     ],
 )
-def test_bad_input_is_told(change, message):
+def test_bad_input_is_an_error(change, message):
     labeled, labels, unlabeled = stage(5, 3)
-    given = {"method": "density", "labeled": labeled, "labels": labels, "unlabeled": unlabeled} | change
+    arguments = {"method": "density", "labeled": labeled, "labels": labels, "unlabeled": unlabeled} | change
     with pytest.raises(IgcdError, match=message):
-        estimate_count(generator=gen(0), **given)
+        estimate_count(generator=gen(0), **arguments)

@@ -130,7 +130,7 @@ def test_told_the_number_clouds_are_found_exactly(n_labels):
 
 
 @pytest.mark.parametrize("n_novel", [0, 1, 2, 3, 5, 10])
-def test_as_many_are_new_as_told(n_novel):
+def test_as_many_are_new_as_asked_for(n_novel):
     rows, owners = clouds([40] * 5)
     given_rows, _ = split(rows, owners, [0], 10)
     found = discover(*given_rows, n_novel=n_novel)
@@ -141,7 +141,7 @@ def test_as_many_are_new_as_told(n_novel):
 def test_where_rows_do_not_allow_the_number_told_there_are_fewer():
     rows, owners = clouds([40] * 5)
     given_rows, _ = split(rows, owners, [0], 10)
-    assert discover(*given_rows, n_novel=60).n_novel == 60  # the smallest size gives way to the number told
+    assert discover(*given_rows, n_novel=60).n_novel == 60  # the smallest size gives way to the number asked for
     assert discover(*given_rows, n_novel=10_000).n_novel == len(given_rows[0])
 
 
@@ -258,8 +258,8 @@ def test_statistics_find_what_rows_find():
     assert same_partition(by_rows.category, truth)
     assert same_partition(by_statistics.category, truth)
     assert by_statistics.category[truth < 5].tolist() == truth[truth < 5].tolist()
-    untold = discover_from_statistics(unlabeled, known)
-    assert share_together(untold.category, truth) > 0.95
+    without_height = discover_from_statistics(unlabeled, known)
+    assert share_together(without_height.category, truth) > 0.95
 
 
 def test_the_same_seed_gives_the_same():

@@ -1,12 +1,15 @@
 """The height that hidden categories tell, on blobs one could draw."""
 
+import itertools
+
+import numpy as np
 import pytest
 import torch
 from torch.nn.functional import normalize
 
 from igcd.functional.discovery import discover, discover_from_statistics
 from igcd.functional.gaussian import scatter_statistics
-from igcd.functional.hidden_categories import height_by_hiding
+from igcd.functional.hidden_categories import height_by_hiding, n_right
 from igcd.functional.selection import select_by_density, select_per_category
 
 WIDTH = 24
@@ -56,3 +59,25 @@ def test_too_few_labels_tell_no_height(n_categories, n_each, n_kept):
 def test_three_categories_of_two_rows_are_enough():
     height = height_by_hiding(*blobs([0, 1, 2], 4, seed=0))
     assert height is not None and height >= 0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rows_right_equal_slow_twin(seed):
+    rng = np.random.default_rng(seed)
+    groups, categories = rng.integers(-1, 7, 60), rng.integers(0, 6, 60)
+    new_groups, new_categories = range(3, 7), range(3, 6)
+    table = np.array([[((groups == g) & (categories == c)).sum() for c in new_categories] for g in new_groups])
+    best = max(table[list(chosen), range(3)].sum() for chosen in itertools.permutations(range(4), 3))
+    assert n_right(groups, categories, 3) == best + int(((groups == categories) & (categories < 3)).sum())
+
+
+def test_most_rows_are_right_at_that_height():
+    """Cut at a third or at three times the height, fewer rows of hidden categories come out right."""
+    statistics = scatter_statistics(KNOWN, CATEGORIES, n_categories=14)
+    truth = np.concatenate([np.repeat(np.arange(14), 4), np.repeat(np.arange(14, 18), 18)])
+    height = height_by_hiding(KNOWN, CATEGORIES)
+    right = [
+        n_right(discover_from_statistics(UNLABELED, statistics, height=h).category.numpy(), truth, 14)
+        for h in (height / 8, height, height * 8)
+    ]
+    assert right[1] > right[0] and right[1] > right[2]

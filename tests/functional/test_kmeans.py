@@ -235,17 +235,17 @@ def test_as_many_clusters_as_categories_draws_nothing():
         ({"unlabeled": torch.tensor([[0.0, 0.0, 0.0], [1.0, float("nan"), 0.0]])}, "position 3"),
     ],
 )
-def test_bad_input_is_told(change, message):
-    given = {
+def test_bad_input_is_an_error(change, message):
+    arguments = {
         "labeled": torch.eye(3)[:2],
         "labels": torch.tensor([1, 2]),
         "unlabeled": torch.rand(4, 3),
         "n_clusters": 3,
     }
-    given |= change
-    features = [given.pop(name) for name in ("labeled", "labels", "unlabeled")]
+    arguments |= change
+    features = [arguments.pop(name) for name in ("labeled", "labels", "unlabeled")]
     with pytest.raises(IgcdError, match=message):
-        semi_supervised_kmeans(*features, generator=gen(0), **given)
+        semi_supervised_kmeans(*features, generator=gen(0), **arguments)
 
 
 def test_an_empty_cluster_takes_no_image_that_is_its_own_center():

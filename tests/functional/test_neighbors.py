@@ -90,7 +90,7 @@ def test_laws(seed, n, max_bytes):
     assert whole.first(k).idx.tolist() == graph.idx.tolist()
 
 
-def test_bad_input_is_told():
+def test_bad_input_is_an_error():
     features = torch.eye(8)
     with pytest.raises(IgcdError, match="below the number of images, got 10 for 8"):
         neighbor_graph(features, 10)

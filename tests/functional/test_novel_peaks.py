@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
-from igcd.functional.density import find_density_peaks
+from igcd.functional.density import find_density_peaks, peak_members
 from igcd.functional.discovery import discover
 from igcd.functional.granularity import Granularity
 from igcd.functional.neighbors import neighbor_graph
@@ -55,6 +55,52 @@ def test_the_graph_is_no_larger_than_the_set():
     wide = Granularity(K=10, K_d=20, margin=-3.0)
     found = find_novel_peaks(UNLABELED[3:], KNOWN, CATEGORIES, wide, n_support=5, n_members=5)
     assert sorted(found.members.idx.tolist()) == [0, 1, 2] and found.nearest.tolist() == [3]
+
+
+def slow_novel_peaks(unlabeled, known, categories, granularity, *, n_support, n_members, by, n_novel):
+    """Peak by peak, with the paper's numbers: 5 closest images, peaks that share 60% of their neighbors are one."""
+    rows = torch.cat([unlabeled, known]) if by == "all_peaks" else unlabeled
+    width = min(max(granularity.K, granularity.K_d, n_support), len(rows) - 1)
+    graph = neighbor_graph(rows, width)
+    found = find_density_peaks(
+        graph, n_neighbors=min(granularity.K, width), n_overlap_neighbors=min(granularity.K_d, width), max_iou=0.6
+    )
+    opened = []
+    for peak in (peak for peak in found.idx.tolist() if peak < len(unlabeled)):
+        closest = {}
+        for category in categories.unique().tolist():
+            cosines = (
+                (normalize(known[categories == category], dim=1) @ normalize(unlabeled[peak], dim=0)).sort().values
+            )
+            closest[category] = float(cosines[-5:].mean())
+        nearest = max(closest, key=closest.get)
+        excess = float(found.density[peak]) - (closest[nearest] if by == "peaks" else 0)
+        if n_novel is not None or by == "all_peaks" or excess > granularity.margin:
+            opened.append((peak, nearest, excess))
+    if n_novel is not None:
+        kept = sorted(opened, key=lambda one: -one[2])[:n_novel]
+        opened = [one for one in opened if one in kept]
+    around = peak_members(torch.tensor([peak for peak, _, _ in opened]), graph, n_members=n_members)
+    pairs = list(zip(around.idx.tolist(), around.peak.tolist(), strict=True))
+    members = [[image for image, of in pairs if of == row and image < len(unlabeled)] for row in range(len(opened))]
+    return members, [nearest for _, nearest, _ in opened]
+
+
+@pytest.mark.parametrize("n_novel", [None, 2])
+@pytest.mark.parametrize("by", ["peaks", "all_peaks"])
+@pytest.mark.parametrize("seed", range(6))
+def test_peaks_equal_their_slow_twin(seed, by, n_novel):
+    generator = torch.Generator().manual_seed(seed)
+    categories = torch.arange(5).repeat_interleave(8)
+    centers = torch.randn(9, 6, generator=generator)
+    known = centers[categories] + 0.6 * torch.randn(40, 6, generator=generator)
+    unlabeled = centers.repeat_interleave(9, dim=0) + 0.6 * torch.randn(81, 6, generator=generator)
+    granularity = Granularity(K=(3, 5)[seed % 2], K_d=(7, 4)[seed % 2], margin=0.02)
+    options = {"n_support": (2, 9)[seed % 2], "n_members": 10, "by": by, "n_novel": n_novel}
+    found = find_novel_peaks(unlabeled, known, categories, granularity, **options)
+    members, nearest = slow_novel_peaks(unlabeled, known, categories, granularity, **options)
+    assert found.nearest.tolist() == nearest and len(nearest) >= 1
+    assert [found.members.idx[found.members.peak == row].tolist() for row in range(len(nearest))] == members
 
 
 def blobs(categories, n_each, seed):

@@ -6,7 +6,15 @@ import torch
 from igcd.errors import IgcdError
 from igcd.functional.density import find_density_peaks
 from igcd.functional.neighbors import neighbor_graph
-from igcd.functional.novelty import calibrate_margin, choose_margin, fit_projection, is_novel, match_known
+from igcd.functional.novelty import (
+    N_COMPONENTS,
+    calibrate_margin,
+    choose_margin,
+    fit_projection,
+    is_novel,
+    match_known,
+    project_together,
+)
 
 
 def slow_match(peaks, features, categories, n_closest):
@@ -40,6 +48,12 @@ def test_match_equals_slow_twin():
     assert match.similarity.tolist() == pytest.approx([similarity for _, similarity in expected])
 
 
+def test_five_images_of_a_category_count_unless_asked_otherwise():
+    features = torch.nn.functional.normalize(torch.randn(12, 3, generator=torch.Generator().manual_seed(3)), dim=1)
+    found = match_known(features[:1], features, torch.zeros(12, dtype=torch.int64)).similarity
+    assert found.tolist() == pytest.approx([float((features @ features[0]).sort().values[-5:].mean())])
+
+
 def test_projection_equals_singular_vectors():
     generator = torch.Generator().manual_seed(1)
     features = torch.randn(50, 6, generator=generator, dtype=torch.float64) * torch.tensor([9.0, 1, 5, 0.1, 3, 2]) + 4
@@ -68,6 +82,34 @@ def test_projection_keeps_no_more_components_than_there_are():
         fit_projection(features[:1])
 
 
+def test_a_projection_of_two_images_to_one_component():
+    projected = fit_projection(torch.tensor([[1.0, 2.0], [3.0, 2.0]]), n_components=1)(torch.tensor([[9.0, 9.0]]))
+    assert projected.tolist() == [[1.0]]
+    with pytest.raises(IgcdError, match="got 2 and 0"):
+        fit_projection(torch.eye(2), n_components=0)
+
+
+def test_the_largest_entry_of_a_component_is_positive():
+    components = fit_projection(torch.randn(80, 9, generator=torch.Generator().manual_seed(8))).components
+    for row in components.tolist():
+        assert max(row, key=abs) > 0
+
+
+def test_half_precision_gives_rows_of_length_one_in_half_precision():
+    features = torch.randn(5000, 6, generator=torch.Generator().manual_seed(9)) * torch.tensor([9.0, 1, 5, 1, 3, 2])
+    projection = fit_projection(features, n_components=3)
+    half = projection(features.half())
+    assert half.dtype == torch.float16
+    torch.testing.assert_close(half.float(), projection(features), rtol=0, atol=0.01)
+
+
+def test_the_core_looks_at_256_components():
+    first, second = torch.randn(2, 300, 290, generator=torch.Generator().manual_seed(10))
+    together = project_together(first, second)
+    assert [part.shape for part in together] == [(300, 256), (300, 256)] and N_COMPONENTS == 256
+    torch.testing.assert_close(together[1], fit_projection(torch.cat([first, second]), n_components=256)(second))
+
+
 def test_full_projection_keeps_cosines_of_centered_features():
     features = torch.randn(60, 7, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
     centered = torch.nn.functional.normalize(features - features.mean(0), dim=1)
@@ -79,6 +121,7 @@ def test_the_margin_decides():
     density, similarity = torch.tensor([0.9, 0.9, 0.5]), torch.tensor([0.8, 0.88, 0.8])
     assert is_novel(density, similarity).tolist() == [True, False, False]
     assert is_novel(density, similarity, margin=0.0).tolist() == [True, True, False]
+    assert is_novel(density, density, margin=0.0).tolist() == [False] * 3
 
 
 def test_novel_clusters_are_told_from_known_ones():
@@ -127,6 +170,13 @@ def test_margin_equals_slow_twin(seed):
     assert choose_margin(known, hidden) == pytest.approx(slow_margin(known.tolist(), hidden.tolist()))
 
 
+def test_margin_equals_slow_twin_where_values_are_equal():
+    known, hidden = [0.0, 1.0, 1.0, 2.0], [1.0, 1.0, 2.0, 3.0]
+    assert choose_margin(torch.tensor(known), torch.tensor(hidden)) == slow_margin(known, hidden)
+    known, hidden = [0.0, 1.0], [1.0, 1.0, 1.0]
+    assert choose_margin(torch.tensor(known), torch.tensor(hidden)) == slow_margin(known, hidden) == 0.5
+
+
 def test_margin_lies_in_the_gap():
     known, hidden = torch.tensor([0.1, 0.0, -0.2]), torch.tensor([0.5, 0.3])
     assert choose_margin(known, hidden) == pytest.approx(0.2)
@@ -146,13 +196,54 @@ def test_calibrated_margin_finds_novel_clusters_where_a_fixed_one_fails():
     match = match_known(unlabeled[found.idx], labeled, labels)
     truth = rows[found.idx] >= 14
 
-    def rightly_told(margin):
+    def share_right(margin):
         return float((is_novel(found.density[found.idx], match.similarity, margin=margin) == truth).float().mean())
 
     margin = calibrate_margin(labeled, labels, n_neighbors=4)
-    assert rightly_told(margin) > 0.95 > rightly_told(0.03)
+    assert share_right(margin) > 0.95 > share_right(0.03)
     order = torch.randperm(14, generator=generator)
     assert calibrate_margin(labeled, order[labels] * 3, n_neighbors=4) == pytest.approx(margin)  # names do not matter
+
+
+def slow_calibration(features, categories, n_neighbors, *, n_closest=2, max_iou=0.6):
+    """Peak by peak: both halves play the unlabeled in turn, each peak is matched with and without its category."""
+    known, hidden, n = [], [], max(1, n_neighbors // 2)
+    rank = [categories[:i].tolist().count(category) for i, category in enumerate(categories.tolist())]
+    for role in (0, 1):
+        asked = [i for i, number in enumerate(rank) if number % 2 == role]
+        labeled = [i for i, number in enumerate(rank) if number % 2 != role]
+        if not labeled or len(asked) <= 2 * n:
+            continue
+        graph = neighbor_graph(features[asked], 2 * n)
+        peaks = find_density_peaks(graph, n_neighbors=n, n_overlap_neighbors=2 * n, max_iou=max_iou)
+        for peak in peaks.idx.tolist():
+            others = [i for i in labeled if categories[i] != categories[asked[peak]]]
+            for rows, excess in ((labeled, known), (others, hidden)):
+                if rows:
+                    ((_, similarity),) = slow_match(
+                        features[[asked[peak]]], features[rows], categories[rows], n_closest
+                    )
+                    excess.append(float(peaks.density[peak]) - similarity)
+    return slow_margin(known, hidden)
+
+
+@pytest.mark.parametrize("n_neighbors", [1, 2, 3, 5, 6])
+@pytest.mark.parametrize(("n_each", "seed"), [(11, 0), (6, 1), (2, 2), (1, 3)])
+def test_calibrated_margin_equals_slow_twin(n_neighbors, n_each, seed):
+    generator = torch.Generator().manual_seed(seed)
+    categories = torch.arange(6).repeat_interleave(n_each)
+    categories = torch.cat([categories, torch.tensor([3, 4])])[torch.randperm(6 * n_each + 2, generator=generator)]
+    features = torch.eye(8, dtype=torch.float64)[categories] + 0.35 * torch.randn(
+        len(categories), 8, generator=generator, dtype=torch.float64
+    )
+    features = torch.nn.functional.normalize(features, dim=1)
+    try:
+        expected = slow_calibration(features, categories, n_neighbors)
+    except (ValueError, ZeroDivisionError):  # no border, or no peak: too few images
+        with pytest.raises(IgcdError, match="give more labeled images"):
+            calibrate_margin(features, categories, n_neighbors=n_neighbors)
+    else:
+        assert calibrate_margin(features, categories, n_neighbors=n_neighbors) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("seed", range(3))

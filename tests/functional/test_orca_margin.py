@@ -86,6 +86,7 @@ def test_every_other_image_of_a_category_is_as_likely():
 
 
 def test_nobody_is_a_partner_where_there_is_one_image_or_none():
+    assert nearest_other(torch.eye(2)).tolist() == [1, 0]
     assert nearest_other(torch.ones(1, 2)).tolist() == [0] and nearest_other(torch.empty(0, 2)).tolist() == []
     assert another_of_its_category(torch.empty(0, dtype=torch.int64), generator=gen(0)).tolist() == []
 

@@ -66,6 +66,12 @@ def test_only_directions_count(scale, seed):
     assert novelty_threshold(scale * features, categories) == pytest.approx(expected, abs=1e-9)
 
 
+def test_where_every_threshold_is_wrong_as_often_nothing_is_novel():
+    """Both categories point the same way: hidden images are as similar as shown ones, and the lowest one is −1."""
+    features = torch.tensor([[1.0, 0.0]] * 4)
+    assert novelty_threshold(features, torch.tensor([0, 0, 1, 1])) == -1.0
+
+
 def test_categories_of_one_image_tell_nothing():
     assert novelty_threshold(points(3, 2, 0), torch.arange(3)) == -1.0
     assert novelty_threshold(points(0, 2, 0), torch.empty(0, dtype=torch.int64)) == -1.0

@@ -51,14 +51,14 @@ def test_statistics_of_two_stages_are_those_of_all_categories():
 def test_drawn_features_have_the_mean_and_the_variance_asked_for(kind):
     means = torch.tensor([[0.0, 10.0], [5.0, -5.0]], dtype=torch.float64)
     own = torch.tensor([[1.0, 4.0], [0.0, 9.0]], dtype=torch.float64)
-    given = {"own": own, "shared": mean_variance(own), "round": radius(own) ** 2}[kind]
+    variances = {"own": own, "shared": mean_variance(own), "round": radius(own) ** 2}[kind]
     expected = {"own": own, "shared": torch.tensor([[0.5, 6.5]] * 2), "round": torch.full((2, 2), 3.5)}[kind]
     rows = torch.arange(2).repeat_interleave(20_000)
-    drawn = draw_features(means, given, rows, generator=gen(3))
+    drawn = draw_features(means, variances, rows, generator=gen(3))
     found = category_statistics(drawn, rows, n_categories=2)
     torch.testing.assert_close(found.means, means, rtol=0, atol=0.1)
     torch.testing.assert_close(found.variances, expected.double(), rtol=0.05, atol=1e-12)
-    assert torch.equal(drawn, draw_features(means, given, rows, generator=gen(3)))
+    assert torch.equal(drawn, draw_features(means, variances, rows, generator=gen(3)))
 
 
 def slow_hardness(means, tau):

@@ -17,6 +17,14 @@ def test_density_takes_the_peak_and_its_neighbors():
     assert select_by_density(features, 99, n_neighbors=2).tolist() == [3, 2, 4, 1, 0, 5]
 
 
+def test_density_is_over_ten_neighbors_unless_asked_otherwise():
+    features = torch.nn.functional.normalize(torch.randn(40, 3, generator=torch.Generator().manual_seed(43)), dim=1)
+    similarity = (features @ features.T).fill_diagonal_(-1).sort(dim=1, descending=True).values
+    by_number = {k: int(similarity[:, :k].mean(dim=1).argmax()) for k in (9, 10, 11)}
+    assert by_number[10] not in (by_number[9], by_number[11])
+    assert select_by_density(features, 1).tolist() == [by_number[10]]
+
+
 @pytest.mark.parametrize("n_images", [0, 1, 2, 5])
 def test_small_categories_are_taken_whole(n_images):
     features = torch.randn(n_images, 3, generator=torch.Generator().manual_seed(0))

@@ -93,6 +93,6 @@ def test_a_support_image_is_its_own_category_at_small_tau():
 
 
 @pytest.mark.parametrize(("rows", "n_categories"), [([0, 2], 3), ([0, 1], 1)])
-def test_a_category_without_support_is_told(rows, n_categories):
+def test_a_category_without_support_is_an_error(rows, n_categories):
     with pytest.raises(IgcdError, match="needs a support image"):
         soft_nearest_neighbor(torch.eye(2), torch.eye(2), torch.tensor(rows), n_categories=n_categories, tau=0.1)

@@ -17,15 +17,13 @@ def clouds(n_clouds, n_each, *, seed=0, width=8, spread=0.05):
 
 def slow_agreement(groups, categories, n_categories):
     """The scores of a cut by double loops over pairs of rows."""
-    n = len(groups)
-    right, shared, of_category, of_group = np.zeros((4, n_categories))
-    for i in range(n):
-        for j in range(n):
-            if i != j:
-                same_group, same_category = groups[i] == groups[j], categories[i] == categories[j]
-                shared[categories[i]] += same_group and same_category
-                of_category[categories[i]] += same_category
-                of_group[categories[i]] += same_group
+    right, together, mixed = np.zeros((3, n_categories))
+    for category in range(n_categories):
+        own = np.flatnonzero(categories == category)
+        together[category] = np.mean([groups[i] == groups[j] for i in own for j in own if i != j])
+        for other in set(range(n_categories)) - {category}:
+            others = np.flatnonzero(categories == other)
+            mixed[category] += np.mean([groups[i] == groups[j] for i in own for j in others])
     names = sorted(set(groups))
     table = np.zeros((len(names), n_categories))
     for group, category in zip(groups, categories, strict=True):
@@ -33,7 +31,7 @@ def slow_agreement(groups, categories, n_categories):
     for row, category in zip(*linear_sum_assignment(table, maximize=True), strict=True):
         if table[row, category]:
             right[category] = table[row, category] / (categories == category).sum()
-    return right, shared, of_category, of_group
+    return right, together, mixed
 
 
 def slow_fall_of_heights(heights, tried):
@@ -70,10 +68,14 @@ def test_label_scores_equal_slow_twin(seed):
     assert ours[0] @ sizes == pytest.approx(twin[0] @ sizes)
 
 
-def test_a_category_with_no_row_among_several_scores_nothing():
-    right, shared, of_category, of_group = _agreement(np.array([4, 4, 9]), np.array([0, 0, 2]), 3)
-    assert right.tolist() == [1, 0, 1]
-    assert shared.tolist() == of_category.tolist() == of_group.tolist() == [2, 0, 0]
+def test_the_number_of_labels_does_not_move_the_scores():
+    """How often rows share a group is a share: with every label twice, only pairs of copies are new."""
+    groups, categories = np.array([0, 0, 1, 1, 1, 2]), np.array([0, 0, 0, 1, 1, 1])
+    once, twice = (_agreement(np.tile(groups, n), np.tile(categories, n), 2) for n in (1, 2))
+    np.testing.assert_allclose(once[0], twice[0])
+    np.testing.assert_allclose(once[2], twice[2])
+    np.testing.assert_allclose(once[1], [1 / 3, 1 / 3])  # one pair of three
+    np.testing.assert_allclose(twice[1], [7 / 15, 7 / 15])  # 6 pairs in a group of four, 1 in one of two, of 15
 
 
 @pytest.mark.parametrize("seed", range(6))

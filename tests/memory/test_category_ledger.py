@@ -1,4 +1,4 @@
-"""Ids for ever, names that change: the ledger by itself, without an estimator around it."""
+"""Permanent ids, names that change: the ledger by itself, without an estimator around it."""
 
 import json
 

@@ -98,7 +98,7 @@ def test_survives_being_written_and_read(tmp_path, n_images):
     assert len(again) == n_images + 1
 
 
-def test_bad_input_is_told():
+def test_bad_input_is_an_error():
     with pytest.raises(IgcdError, match="at least one image per category"):
         Entries(n_per_category=0)
     buffer = Entries(n_per_category=2)

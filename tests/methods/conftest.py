@@ -20,6 +20,11 @@ from igcd.streams.stream import SplitStream
 from igcd.training import Optimization
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _narrow(narrow_projector):
+    """`test_projector.py` has one of full width."""
+
+
 @pytest.fixture(scope="session")
 def encoder():
     backbone = build_backbone("resnet10t", weights="random", size=32, tail="adapter", adapter_width=16)

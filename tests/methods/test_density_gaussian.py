@@ -185,11 +185,11 @@ def test_a_finer_granularity_finds_no_fewer(six_known):
     assert found == sorted(found) and found[0] < found[-1]
 
 
-def test_few_labeled_categories_leave_the_height_that_many_have_told(six_known):
-    told = six_known._height
-    assert told is not None
+def test_few_labeled_categories_leave_the_height_estimated_from_many(six_known):
+    height = six_known._height
+    assert height is not None
     six_known._calibrate(*blobs(range(3), 20, seed=2))
-    assert six_known._height == told
+    assert six_known._height == height
 
 
 @pytest.mark.parametrize("n_unlabeled", [0, 1, 2, 3])

@@ -15,7 +15,7 @@ def test_the_given_number_of_each_stage():
         count(3, features, clusters, features)
 
 
-def test_only_a_given_number_is_told():
+def test_only_a_given_number_is_used():
     assert [given_number(GivenCounts((0, 10)), stage) for stage in range(2)] == [0, 10]
     assert given_number(EstimatedCount("density"), 1) is None
 

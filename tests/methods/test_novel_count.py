@@ -26,10 +26,10 @@ NOTHING = KNOWN[:0], CLUSTERS[:0]
 
 
 def test_what_is_given_is_told_stage_by_stage():
-    given = GivenCounts((0, 4))
-    assert [given(stage, *NOTHING, UNLABELED) for stage in (0, 1)] == [0, 4]
+    counts = GivenCounts((0, 4))
+    assert [counts(stage, *NOTHING, UNLABELED) for stage in (0, 1)] == [0, 4]
     with pytest.raises(IgcdError, match="stage 2"):
-        given(2, *NOTHING, UNLABELED)
+        counts(2, *NOTHING, UNLABELED)
 
 
 @pytest.mark.parametrize("by", ["density", "silhouette"])

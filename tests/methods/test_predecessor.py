@@ -87,7 +87,7 @@ def test_every_protocol(make_method, stages, kind, protocol):
         assert ((assignment.probability > 0) & (assignment.probability <= 1 + 1e-6)).all()
         now = method.clusters_of_categories()
         assert set(now) == set(range(len(stage.category_names)))
-        assert before.items() <= now.items() and len(set(now.values())) == len(now)  # ids are for ever
+        assert before.items() <= now.items() and len(set(now.values())) == len(now)  # ids are permanent
         before = now
         found = [discovery for discovery in method.discoveries() if discovery.stage == stage.index]
         assert len(found) == counts[stage.index]

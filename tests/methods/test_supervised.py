@@ -52,7 +52,7 @@ def test_unlabeled_images_have_no_part(make_method, digit_stream):
 
 
 def test_a_stage_depends_on_its_images_and_not_on_earlier_stages(make_method, digit_stream):
-    """It starts anew: with and without an earlier stage the same."""
+    """It starts again: with and without an earlier stage the same."""
     (first, _), (second, truth), *_ = RevealedStream(digit_stream("mi"))
     through, at_once = make_method(Supervised), make_method(Supervised)
     through.learn(first)

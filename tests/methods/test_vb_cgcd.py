@@ -82,7 +82,7 @@ def test_a_gaussian_of_more_images_is_kept(six_known):
 def test_the_number_is_asked_of_the_counter(make_method, stages):
     method = make(make_method)
     asked = []
-    method._count_novel = lambda *given: asked.append([len(part) for part in given[1:]]) or 2
+    method._count_novel = lambda *args: asked.append([len(part) for part in args[1:]]) or 2
     (first, _), (second, _), *_ = stages("igcd-u")
     method.learn(first)
     method.learn(second)

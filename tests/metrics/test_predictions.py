@@ -57,7 +57,7 @@ BAD = {
     "empty file": (b"", "is empty"),
     "only a header": (HEADER, "has no rows"),
     "missing column": ("stage,split,image_id,category,cluster\n0,test,a,b,c", "line 1: .* missing group"),
-    "column twice": (f"{HEADER},group\n{GOOD},Old", "line 1: column group stands twice"),
+    "column twice": (f"{HEADER},group\n{GOOD},Old", "line 1: column group appears twice"),
     "unknown group": (f"{HEADER}\n{GOOD}\n0,test,b,cat,7,Novel", "line 3: .* got 'Novel'"),
     "group of no number": (f"{HEADER}\n1,test,b,cat,7,S-x", "line 2: .* got 'S-x'"),
     "group of a later stage": (f"{HEADER}\n{GOOD}\n1,test,b,dog,7,S-1", "line 3: group S-1 .* stage 1"),
@@ -72,7 +72,7 @@ BAD = {
     "NaN cluster": (f"{HEADER}\n{GOOD}\n0,test,b,cat,NaN,Old", "line 3: .* column cluster, got 'NaN'; write -1"),
     "NaN category": (f"{HEADER}\n0,test,b,nan,7,Old", "line 2: .* column category, got 'nan'"),
     "fractional no prediction": (f"{HEADER}\n0,test,b,cat,-1.0,Old", "line 2: cluster '-1.0' .* write it as -1"),
-    "image twice": (f"{HEADER}\n{GOOD}\n0,test,b,cat,7,Old\n{GOOD}", "line 4: image 'img-1' stands already in line 2"),
+    "image twice": (f"{HEADER}\n{GOOD}\n0,test,b,cat,7,Old\n{GOOD}", "line 4: image 'img-1' is already in line 2"),
     "two groups": (f"{HEADER}\n{GOOD}\n0,test,b,cat,7,New", "line 3: category 'cat' is New here and Old in line 2"),
     "two categories": (
         f"{HEADER}\n{GOOD}\n0,test,b,hen,7,Old\n1,unlabeled,img-1,hen,7,Old",

@@ -16,7 +16,7 @@ from igcd.metrics.scorecard import scorecard
 
 @pytest.fixture
 def make_run(tmp_path: Path) -> Callable[..., Path]:
-    """Writes the small run, or one that differs from it as told."""
+    """Writes the small run, or one that differs from it as asked."""
 
     def make(
         rows: Sequence[Row] = ROWS,

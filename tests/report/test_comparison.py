@@ -56,7 +56,7 @@ def test_the_page_is_whole_and_needs_nothing_else():
     assert text.count('class="scatter"') == 1 and "t 1.73" not in text
 
 
-def test_a_failed_run_is_told():
+def test_a_failed_run_is_reported():
     page = make_page(["gm", "snn_density"])
     page.runs["orca", 0] = RunLink(False, failure="it <broke>")
     text = render(page)

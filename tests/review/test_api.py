@@ -303,7 +303,7 @@ WORK = {
 def test_work_is_refused_when_the_page_is_for_reading_only(catalog, work):
     with client_of(catalog, read_only=True) as client:
         response = client.post(f"/api/work/{work}", json=WORK[work])
-        assert response.status_code == 403 and "for looking only" in response.json()["error"]
+        assert response.status_code == 403 and "is read-only" in response.json()["error"]
         assert client.get("/api/work/folders").status_code == 403
 
 
@@ -331,7 +331,7 @@ def test_folders_are_completed(client, tmp_path):
     assert client.get("/api/work/folders", params={"start": "relative/path"}).json()["folders"] == []
 
 
-def test_one_piece_of_work_at_a_time_and_its_error_is_told(client, tmp_path):
+def test_one_piece_of_work_at_a_time_and_its_error_is_shown(client, tmp_path):
     answer = client.post("/api/work/add", json={"path": "not/absolute"})
     assert answer.status_code == 400 and "must begin with / or ~" in answer.json()["error"]
     assert client.post("/api/work/add", json={"path": str(tmp_path / "nowhere")}).status_code == 200
@@ -496,7 +496,7 @@ def test_read_only_refuses_every_decision(photos, tmp_path):
         }
         for path, body in requests.items():
             response = decide(client, path, **body, seen=versions)
-            assert response.status_code == 403 and "looking only" in response.json()["error"], path
+            assert response.status_code == 403 and "is read-only" in response.json()["error"], path
         assert decide(client, "undo", decision=1).status_code == 403
         assert client.get("/api/overview").json()["revision"] == overview["revision"]
         assert client.get(f"/api/photos/{photos['hare'][0]}/thumbnail").status_code == 200

@@ -37,7 +37,7 @@ def test_discover_again_after_decisions(link, open_page, catalog):
     page.keyboard.press("Enter")
     expect(page.locator("#summary")).to_contain_text("20 new photos: 12 confirmed, about 1 is very likely of your 2")
     page.get_by_role("button", name="Discover again").click()
-    expect(live(page)).to_contain_text("8 photos that you have not confirmed were decided anew", timeout=30_000)
+    expect(live(page)).to_contain_text("8 photos that you have not confirmed were decided again", timeout=30_000)
     expect(page.locator("#job")).to_be_hidden()
     assert queries.category(catalog, HARE).n_confirmed == 12
 
@@ -106,7 +106,7 @@ def test_accept_and_export(link, open_page, catalog, tmp_path):
 
 def test_read_only_says_so_and_offers_no_work(catalog, serve, open_page):
     page = open_page(serve(read_only=True))
-    expect(page.locator(".chip")).to_have_text("looking only")
+    expect(page.locator(".chip")).to_have_text("read only")
     assert page.locator("#steps, #next-step, #granularity").count() == 0
     page.keyboard.press("w")
     expect(page.get_by_role("dialog")).to_have_count(0)

@@ -77,6 +77,7 @@ unfinished.rename(unfinished.with_name("seen.json"))
 """
 
 
+@pytest.mark.slow  # a server in a process of its own
 @pytest.mark.parametrize("options", [(), ("--read-only",)])
 def test_the_browser_is_led_to_the_link_by_a_file_of_its_owner_not_by_its_command_line(workspace, tmp_path, options):
     (tmp_path / "browser.py").write_text(BROWSER)
@@ -98,6 +99,7 @@ def test_the_browser_is_led_to_the_link_by_a_file_of_its_owner_not_by_its_comman
     assert not Path(seen["path"]).exists()
 
 
+@pytest.mark.slow  # a server in a process of its own
 def test_letting_others_in_is_said(workspace):
     server = start(workspace, "--host", "0.0.0.0", "--read-only")
     try:

@@ -23,10 +23,10 @@ def test_every_image_so_far_is_labeled_once_with_the_truth(protocol):
     for (stage, truth), (hidden, known) in zip(RevealedStream(stream), stream, strict=True):
         for images, part in ((hidden.labeled, known.labeled), (hidden.unlabeled, known.unlabeled)):
             category_of |= dict(zip(images.ids, part.categories, strict=True))
-        told = [stage.category_names[label] for label in stage.labels.tolist()]
-        assert dict(zip(stage.labeled.ids, told, strict=True)) == category_of
+        names = [stage.category_names[label] for label in stage.labels.tolist()]
+        assert dict(zip(stage.labeled.ids, names, strict=True)) == category_of
         assert len(stage.labeled.ids) == len(category_of)
-        assert truth.labeled.categories == tuple(told)
+        assert truth.labeled.categories == tuple(names)
         assert stage.unlabeled.ids == hidden.unlabeled.ids and truth.test == known.test
         some = next(iter(range(len(stage.labeled))))
         assert stage.labeled.pixels(some).shape == (8, 8, 3)

@@ -139,14 +139,14 @@ def test_one_catalog_serves_many_threads(workspace):
         assert not failures and queries.revision(catalog) == before + 30
 
 
-def test_a_writer_who_waits_too_long_is_told(workspace, monkeypatch):
+def test_a_writer_who_waits_too_long_gets_an_error(workspace, monkeypatch):
     monkeypatch.setattr(catalog_module, "BUSY_SECONDS", 0.05)
-    is_told = pytest.raises(ConflictError, match="another program is writing")
+    raises = pytest.raises(ConflictError, match="another program is writing")
     with (
         open_catalog(workspace) as one,
         open_catalog(workspace) as other,
         one.transaction(),
-        is_told,
+        raises,
         other.transaction(),
     ):
         pass

@@ -127,7 +127,7 @@ def test_bad_input_is_one_sentence(run, images, tmp_path):
     assert "is a workspace already" in run("init", tmp_path / "ws", "--images", images, fails=True)
     assert "does not exist" in run("add", tmp_path / "ws", tmp_path / "nowhere", fails=True)
     assert "needs a name" in run("undo", tmp_path / "ws", "--author", " ", fails=True)
-    assert "nobody has looked at" in run("accept", tmp_path / "ws", fails=True)
+    assert "that were not discovered yet" in run("accept", tmp_path / "ws", fails=True)
 
 
 def test_photos_with_several_labels_on_the_command_line(run, images, tmp_path):

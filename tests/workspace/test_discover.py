@@ -118,7 +118,7 @@ def test_only_new_photos_are_embedded(workspace, encoder, tmp_path):
     paint_categories(tmp_path / "more", {"x": (0, range(30, 34))})
     add_photos(workspace, [tmp_path / "more"])
     assert discover(workspace, encoder).sentence() == (
-        "4 new photos, 37 more that you have not confirmed were decided anew: about 16 are very likely of your 3 "
+        "4 new photos, 37 more that you have not confirmed were decided again: about 16 are very likely of your 3 "
         "categories, 2 new categories with 24 photos, 1 needs a look."
     )
     assert encoder.n_seen == 77
@@ -356,7 +356,7 @@ def test_decisions_without_end_are_a_conflict(workspace, encoder, monkeypatch):
 
 
 def test_a_stage_is_accepted_once_and_after_discovery(workspace, encoder):
-    with pytest.raises(IgcdError, match="37 photos nobody has looked at"):
+    with pytest.raises(IgcdError, match="37 photos that were not discovered yet"):
         accept_stage(workspace, author="ann")
     discover(workspace, encoder)
     accept_stage(workspace, author="ann")

@@ -117,10 +117,10 @@ def test_adapting_changes_the_encoder_and_goes_on_from_stage_to_stage(catalog, e
     path = adapt_tail(catalog, encoder, first_stage=BRIEF, later_stages=BRIEF, after_epoch=epochs.append)
     assert [report.epoch for report in epochs] == [0, 1]
     assert isinstance(current_encoder(catalog, encoder), FrozenEncoder)  # as long as nothing was discovered with it
-    seeing = AdaptedEncoder(encoder, open_tail(encoder, path))
-    report = discover(catalog, seeing, adapted=path)
+    adapted_encoder = AdaptedEncoder(encoder, open_tail(encoder, path))
+    report = discover(catalog, adapted_encoder, adapted=path)
     assert report.n_new == 10
-    assert current_encoder(catalog, encoder).key == seeing.key != FrozenEncoder(encoder).key
+    assert current_encoder(catalog, encoder).key == adapted_encoder.key != FrozenEncoder(encoder).key
     assert [file.name for file in (catalog.folder / "model").iterdir()] == [path.name]  # the epochs are gone
 
     with pytest.raises(IgcdError, match="no new photos to adapt to"):
@@ -133,7 +133,7 @@ def test_adapting_changes_the_encoder_and_goes_on_from_stage_to_stage(catalog, e
     second = adapt_tail(catalog, encoder, first_stage=BRIEF, later_stages=BRIEF)
     assert second != path
     assert discover(catalog, AdaptedEncoder(encoder, open_tail(encoder, second)), adapted=second).n_new == 8
-    assert current_encoder(catalog, encoder).key != seeing.key
+    assert current_encoder(catalog, encoder).key != adapted_encoder.key
 
 
 def test_adapting_again_knows_of_merges_and_carries_weights_only(catalog, encoder, tmp_path, monkeypatch):

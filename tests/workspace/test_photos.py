@@ -149,7 +149,7 @@ def test_a_folder_that_cannot_be_a_category_is_named_and_its_photos_are_set_asid
     assert (report.n_new, report.n_labeled, report.n_categories) == (7, 5, 2)
     assert report.broken == {
         str(long): "the folder cannot be a category: a name has at most 200 letters, got 241; shorten it",
-        str(blank): r"the folder cannot be a category: a name needs letters one can see, got '\u200b'; type it again",
+        str(blank): r"the folder cannot be a category: a name needs visible letters, got '\u200b'; type it again",
     }
     with open_catalog(tmp_path / "ws") as catalog:
         assert dict(queries.broken_photos(catalog)) == report.broken

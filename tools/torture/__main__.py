@@ -24,21 +24,21 @@ from tools.torture.tally import Tally, read_tally, table
 
 def main() -> int:
     """Tortures the project; the exit code is 1 where there was a fault."""
-    given = arguments()
+    args = arguments()
     logging.disable(logging.WARNING)
-    out: Path = given.out
+    out: Path = args.out
     scratch = Path(tempfile.mkdtemp(prefix="torture-", dir=shared_memory()))
     try:
-        if given.replay:
-            return replay(given.replay[0], int(given.replay[1]), given.seed, scratch)
-        tally = read_tally(out / "torture.json", given.seed)
-        if tally.seed != given.seed:
+        if args.replay:
+            return replay(args.replay[0], int(args.replay[1]), args.seed, scratch)
+        tally = read_tally(out / "torture.json", args.seed)
+        if tally.seed != args.seed:
             sys.exit(f"{out} holds a torture with seed {tally.seed}; give --out another folder")
-        wanted = dict(part.split("=") for part in given.counts.split(",") if part)
-        for name in given.parts:
-            until = time.monotonic() + 60 * given.minutes * SHARES[name] / sum(SHARES[part] for part in given.parts)
+        wanted = dict(part.split("=") for part in args.counts.split(",") if part)
+        for name in args.parts:
+            until = time.monotonic() + 60 * args.minutes * SHARES[name] / sum(SHARES[part] for part in args.parts)
             count = int(wanted[name]) if name in wanted else None
-            with PARTS[name](scratch / name, given.seed) as part:
+            with PARTS[name](scratch / name, args.seed) as part:
                 torture(part, name, tally, until, count, out)
         print(table(tally))
         print(f"seed {tally.seed}; {tally.n_faults:,} faults; counts in {out / 'torture.json'}")

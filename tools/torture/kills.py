@@ -58,8 +58,8 @@ class Killer:
         """
         name = str(arguments[0])
         for attempt in range(self.rng.randint(1, MAX_KILLS)):
-            given = again if again and attempt else arguments
-            children = [start(given, self.logs / f"{number}.log") for number in range(2 if both else 1)]
+            command = again if again and attempt else arguments
+            children = [start(command, self.logs / f"{number}.log") for number in range(2 if both else 1)]
             for child in children:
                 time.sleep(self.rng.uniform(0, 1.15 * self.seconds.get(name, 1.0) / len(children)))
                 if child.kill(group=name != "compare" or self.rng.random() < 0.7):
@@ -133,7 +133,7 @@ class KillTrials:
         return run_outcome(place / "out")
 
     def _two_runs(self, killer: Killer, place: Path) -> object:
-        """Two processes that are told to continue the same run, and share a cache."""
+        """Two processes that continue the same run, and share a cache."""
         recipe = write_recipe(place / "r.yaml", cache=place / "cache")
         command = ("run", recipe, "--out", place / "out", "--resume")
         killer.torment(*command, both=True)

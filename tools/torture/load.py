@@ -68,7 +68,7 @@ class _Crowd:
 
     def __init__(self, folder: Path, seed: str, scratch: Path, n_requests: int) -> None:
         self._folder, self._seed, self._scratch, self._n_requests = folder, seed, scratch, n_requests
-        self._taken: list[int] = []  # ids of decisions that somebody was told were taken
+        self._taken: list[int] = []  # ids of decisions that the server confirmed
         self._wrong: list[str] = []
         self.outcomes: collections.Counter[tuple[str, Any]] = collections.Counter()
         self._lock = threading.Lock()
@@ -98,7 +98,7 @@ class _Crowd:
         require(not self._wrong, self._wrong[0] if self._wrong else "")
 
     def check(self) -> None:
-        """What everybody was told is what the catalog holds."""
+        """The catalog holds what the server confirmed."""
         with open_catalog(self._folder) as catalog:
             check_whole(catalog)
             noted = [decision.id for decision, _ in queries.history(catalog, limit=1_000_000)]

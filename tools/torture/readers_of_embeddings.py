@@ -34,8 +34,8 @@ def fitted(*, with_texts: bool) -> CategoryDiscoverer:
     """A discoverer that knows two categories, found two, and whose owner has decided about one of them."""
     rows, codes = embeddings(12, seed=0)
     labels = np.where((codes < 2) & (np.arange(len(codes)) % 2 == 0), codes, -1)
-    given = np.array(["ash", "beech", ""])[labels] if with_texts else labels
-    model = CategoryDiscoverer().fit(rows, given)
+    y = np.array(["ash", "beech", ""])[labels] if with_texts else labels
+    model = CategoryDiscoverer().fit(rows, y)
     first = model.categories_[-2].item()
     return model.rename(first, "oak" if with_texts else 7)
 
@@ -70,15 +70,15 @@ def check_call(folder: Path) -> None:
     """A call of the estimator changes all it has to, or raises a `ValueError` and changes nothing."""
     asked = _call(folder / "call.json")
     model = fitted(with_texts=bool(asked.get("with_texts")))
-    verb, given = str(asked.get("verb")), asked.get("given", [])
-    given = given if isinstance(given, list) else [given]
+    verb, arguments = str(asked.get("verb")), asked.get("arguments", [])
+    arguments = arguments if isinstance(arguments, list) else [arguments]
     if verb in model.get_params():  # scikit-learn sets parameters unseen; the call that follows looks at them
-        model.set_params(**{verb: given[0] if given else None})
+        model.set_params(**{verb: arguments[0] if arguments else None})
     before = everything(model)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            _do(model, verb, given)
+            _do(model, verb, arguments)
         except (ValueError, TypeError) as error:  # as scikit-learn's own refusals
             require(everything(model) == before, f"a call that fails changes nothing: {type(error).__name__}")
             require(not isinstance(error, TypeError) or "igcd" not in _file_of(error), "a wrong type is said so")
@@ -99,12 +99,12 @@ def _file_of(error: BaseException) -> str:
     return file
 
 
-def _do(model: CategoryDiscoverer, verb: str, given: list[Any]) -> None:
-    one, other = (*given, None, None)[:2]
+def _do(model: CategoryDiscoverer, verb: str, arguments: list[Any]) -> None:
+    one, other = (*arguments, None, None)[:2]
     rows, _ = embeddings(5, seed=3)
     match verb:
         case "fit" | "partial_fit":
-            labels = (given * 20)[:20] if given else None
+            labels = (arguments * 20)[:20] if arguments else None
             scale = other if isinstance(other, float | int) and not isinstance(other, bool) else 1.0
             with np.errstate(all="ignore"):
                 scaled = rows * float(np.clip(scale, -1e300, 1e300))
@@ -113,7 +113,7 @@ def _do(model: CategoryDiscoverer, verb: str, given: list[Any]) -> None:
             with np.errstate(all="ignore"):
                 model.partial_fit(rows * float(one) if isinstance(one, float | int) else rows)
         case "equal":
-            model.partial_fit(np.repeat(rows[:2], 10, axis=0), np.array((given * 20)[:20] or None, dtype=object))
+            model.partial_fit(np.repeat(rows[:2], 10, axis=0), np.array((arguments * 20)[:20] or None, dtype=object))
         case "rename" | "merge":
             getattr(model, verb)(one, other)
         case "reject":
@@ -146,7 +146,7 @@ def _mutated_call(_: bytes, rng: random.Random) -> bytes:
         "split",
         *CategoryDiscoverer().get_params(),
     )
-    given = [rng.choice(names) for _ in range(rng.randint(0, 4))]
+    arguments = [rng.choice(names) for _ in range(rng.randint(0, 4))]
     odd: tuple[Any, ...] = (
         odd_value(rng),
         rng.choice(ODD_NUMBERS),
@@ -155,8 +155,8 @@ def _mutated_call(_: bytes, rng: random.Random) -> bytes:
         rng.choice(names),
     )
     for _ in range(rng.choice((0, 1, 1, 2))):
-        given.insert(rng.randint(0, len(given)), rng.choice(odd))
-    call = {"verb": rng.choice(verbs), "given": given, "with_texts": with_texts}
+        arguments.insert(rng.randint(0, len(arguments)), rng.choice(odd))
+    call = {"verb": rng.choice(verbs), "arguments": arguments, "with_texts": with_texts}
     return json_text(mutate_tree(call, rng) if rng.random() < 0.1 else call).encode("utf-8", "surrogatepass")
 
 

@@ -33,7 +33,7 @@ MAX_ARGUMENT = 8192
 """Characters of an argument on the command line; a path has at most 4,096."""
 LEARNING_PACKAGES = ("torch", "timm", "lightning_fabric", "safetensors", "filelock")
 
-build_app = typer.Typer(no_args_is_help=True, help="Write the split file of a stream: who is in which stage.")
+build_app = typer.Typer(no_args_is_help=True, help="Write the split file of a stream: which images are in which stage.")
 app.add_typer(build_app, name="build")
 
 
@@ -116,7 +116,7 @@ def ls(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """List what there is: data, streams, methods, backbones and recipes."""
+    """List the data, streams, methods, backbones and recipes there are."""
     from igcd.config import BACKBONES, recipe_headline, recipe_names
     from igcd.method_registry import METHODS
     from igcd.streams.protocols import PROTOCOLS
@@ -150,7 +150,7 @@ def run(
         list[str] | None, typer.Argument(help="key=value, like method.features=dual.", show_default=False)
     ] = None,
     out: Annotated[Path, typer.Option(help="Folder of the run.", show_default=False)] = Path("runs/last"),
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a run that was stopped.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue a run that was stopped.")] = False,
     tensorboard: Annotated[bool, typer.Option("--tensorboard", help="Also write curves for TensorBoard.")] = False,
     as_json: Json = False,
 ) -> None:
@@ -163,9 +163,9 @@ def run(
 @app.command()
 def demo(
     out: Annotated[Path, typer.Option(help="Folder of the run.")] = Path("runs/demo"),
-    resume: Annotated[bool, typer.Option("--resume", help="Go on with a demo that was stopped.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue a demo that was stopped.")] = False,
 ) -> None:
-    """Run the whole thing on the built-in field guide, with a report to open."""
+    """Run everything once on the built-in field guide, and write a report to open."""
     from igcd.cli.run import run_recipe
 
     run_recipe("demo", [], out, resume=resume, as_json=False)

@@ -97,8 +97,8 @@ def load_with_options(source: str, data: Path | None, options: Mapping[str, str]
     except (TypeError, ValueError) as error:
         if not options:
             raise
-        given = " ".join(f"--option {key}={value}" for key, value in options.items())
-        raise IgcdError(f"the source {source} cannot be read with {given} ({error}); correct the option") from error
+        flags = " ".join(f"--option {key}={value}" for key, value in options.items())
+        raise IgcdError(f"the source {source} cannot be read with {flags} ({error}); correct the option") from error
 
 
 def default_stages(source: str, protocol: str, n_categories: int) -> tuple[int, ...] | None:

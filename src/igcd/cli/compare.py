@@ -50,7 +50,7 @@ def compare(
 ) -> None:
     """Run a recipe with several methods and seeds, and write their table.
 
-    What is complete in the folder is not repeated, what was stopped goes on.
+    Complete runs in the folder are not repeated; stopped ones continue.
     Writes table.md, table.csv, table.tex, the figure old_new.svg and the page index.html.
     """
     from igcd.comparison.plan import method_variants

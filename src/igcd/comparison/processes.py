@@ -41,7 +41,7 @@ class _Running:
 
 @dataclass(frozen=True)
 class Watch:
-    """Whom to tell how it goes."""
+    """Progress callbacks."""
 
     on_start: Callable[[Cell], object] = field(default=lambda _cell: None)
     on_end: Callable[[Outcome], object] = field(default=lambda _outcome: None)

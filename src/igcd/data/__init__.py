@@ -1,1 +1,1 @@
-"""Pixels and metadata in: one small module per source, one `ImageSet` face for all."""
+"""Pixels and metadata in: one small module per source, one `ImageSet` interface for all."""

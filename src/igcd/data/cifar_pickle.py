@@ -121,7 +121,7 @@ def _file_content(path: Path) -> bytes:
             raise IgcdError(f"{path} must be below {MAX_BYTES:,} bytes; take the official archive")
         return path.read_bytes()
     except OSError as error:
-        raise IgcdError(f"{path} cannot be read ({error.strerror}); check its rights") from None
+        raise IgcdError(f"{path} cannot be read ({error.strerror}); check its permissions") from None
 
 
 def _tar_contents(path: Path, folder: str, names: Sequence[str]) -> dict[str, bytes]:

@@ -26,15 +26,17 @@ class Dataset:
 
     def __post_init__(self) -> None:
         for field, dtype in (("categories", np.int64), ("is_test", np.bool_)):
-            given = np.asarray(getattr(self, field))
-            if given.shape != (len(self.images),):
+            values = np.asarray(getattr(self, field))
+            if values.shape != (len(self.images),):
                 raise IgcdError(
                     f"{field} of {self.name} must hold one value for each of the {len(self.images)} images, "
-                    f"got shape {given.shape}; the source is damaged or was read wrongly"
+                    f"got shape {values.shape}; the source is damaged or was read wrongly"
                 )
-            if given.size and not np.can_cast(given.dtype, dtype, "same_kind") and given.dtype.kind != "u":
-                raise IgcdError(f"{field} of {self.name} must be {np.dtype(dtype).name}, got {given.dtype}; convert it")
-            own = given.astype(dtype)  # a copy, so that locking it locks nothing of the caller's
+            if values.size and not np.can_cast(values.dtype, dtype, "same_kind") and values.dtype.kind != "u":
+                raise IgcdError(
+                    f"{field} of {self.name} must be {np.dtype(dtype).name}, got {values.dtype}; convert it"
+                )
+            own = values.astype(dtype)  # a copy, so that locking it locks nothing of the caller's
             own.flags.writeable = False
             object.__setattr__(self, field, own)
         object.__setattr__(self, "category_names", tuple(str(name) for name in self.category_names))

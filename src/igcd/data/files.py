@@ -96,4 +96,6 @@ def _entries(folder: Path) -> list[os.DirEntry[str]]:
         with os.scandir(folder) as entries:
             return list(entries)
     except OSError as error:
-        raise IgcdError(f"the folder {folder} cannot be listed ({error.strerror}); check its name and rights") from None
+        raise IgcdError(
+            f"the folder {folder} cannot be listed ({error.strerror}); check its name and permissions"
+        ) from None

@@ -251,7 +251,7 @@ class FileImages(ImageSet):
             status = path.stat()
             if stat.S_ISDIR(status.st_mode):
                 raise BrokenImageError("is a folder")
-            if not stat.S_ISREG(status.st_mode):  # opening a pipe would wait for ever
+            if not stat.S_ISREG(status.st_mode):  # opening a pipe would wait forever
                 raise BrokenImageError("not a regular file")
             if not status.st_size:
                 raise BrokenImageError("file is empty")

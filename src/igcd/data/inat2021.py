@@ -258,7 +258,7 @@ def _refuse_duplicates(keys: IntArray, section: str, source: str, what: str = "i
     in_order = np.sort(keys)
     twice = in_order[1:][in_order[1:] == in_order[:-1]]
     if len(twice):
-        raise IgcdError(f"{source}: {what} {twice[0]} is twice among the {section}; take the original file")
+        raise IgcdError(f"{source}: {what} {twice[0]} appears twice among the {section}; take the original file")
 
 
 @contextmanager

@@ -53,12 +53,12 @@ def load(
 
 def _inside(path: str, folder: Path, where: str) -> str:
     """The path relative to the folder, with `/`."""
-    given = Path(path)
-    if given.is_absolute() and given.is_relative_to(folder.absolute()):
-        given = given.relative_to(folder.absolute())
-    if not path.strip() or given.is_absolute() or ".." in given.parts or given == Path():
+    relative = Path(path)
+    if relative.is_absolute() and relative.is_relative_to(folder.absolute()):
+        relative = relative.relative_to(folder.absolute())
+    if not path.strip() or relative.is_absolute() or ".." in relative.parts or relative == Path():
         raise IgcdError(f"{where}: expected a path inside {folder}, got {path!r}; give it relative to that folder")
-    return given.as_posix()
+    return relative.as_posix()
 
 
 def _rows(path: Path, required: tuple[str, ...], delimiter: str) -> Iterator[tuple[int, dict[str, str]]]:

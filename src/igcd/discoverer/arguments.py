@@ -1,4 +1,4 @@
-"""What a `CategoryDiscoverer` accepts: its parameters, the labels it is given, and the ledger that fits them."""
+"""What a `CategoryDiscoverer` accepts: its parameters, the labels it takes, and the ledger that fits them."""
 
 import sys
 import warnings
@@ -20,38 +20,38 @@ MAX_GRANULARITY = 100
 _COUNT = f"a whole number from 1 to {MAX_COUNT:,}"
 
 
-def check_parameters(given: Mapping[str, Any]) -> None:
+def check_parameters(params: Mapping[str, Any]) -> None:
     """Refuses the first parameter that makes no sense, and says what would."""
-    unsure, n_kept, n_novel = given["unsure"], given["n_kept"], given["n_novel"]
-    is_moderate = is_finite_number(given["granularity"]) and abs(given["granularity"]) <= MAX_GRANULARITY
+    unsure, n_kept, n_novel = params["unsure"], params["n_kept"], params["n_novel"]
+    is_moderate = is_finite_number(params["granularity"]) and abs(params["granularity"]) <= MAX_GRANULARITY
     checks: list[tuple[str, bool, str]] = [
         ("n_novel", n_novel is None or n_novel == 0 or is_count(n_novel), "a whole number of 0 or more, or None"),
         ("granularity", is_moderate, f"a number from {-MAX_GRANULARITY} to {MAX_GRANULARITY}"),
-        ("n_components", given["n_components"] is None or is_count(given["n_components"]), f"{_COUNT}, or None"),
+        ("n_components", params["n_components"] is None or is_count(params["n_components"]), f"{_COUNT}, or None"),
         ("unsure", unsure is None or (is_finite_number(unsure) and 0 <= unsure <= 1), "a number from 0 to 1, or None"),
         ("n_kept", is_count(n_kept) and n_kept >= 2, "a whole number of 2 or more"),
-        ("unlabeled", isinstance(given["unlabeled"], int | str), "a whole number, a text or 'auto'"),
+        ("unlabeled", isinstance(params["unlabeled"], int | str), "a whole number, a text or 'auto'"),
         (
             "first_novel",
-            given["first_novel"] == "auto"
-            or (_is_whole(given["first_novel"]) and 1 <= given["first_novel"] < MAX_LABEL),
+            params["first_novel"] == "auto"
+            or (_is_whole(params["first_novel"]) and 1 <= params["first_novel"] < MAX_LABEL),
             "a whole number from 1 to 2**62 - 1, or 'auto'",
         ),
         (
             "random_state",
-            _is_whole(given["random_state"]) and 0 <= given["random_state"] <= MAX_SEED,
+            _is_whole(params["random_state"]) and 0 <= params["random_state"] <= MAX_SEED,
             "a whole number from 0 to 2**63 - 1",
         ),
     ]
     for name, is_right, wanted in checks:
         if not is_right:
-            raise DiscovererError(f"{name} must be {wanted}, got {given[name]!r}; change it")
+            raise DiscovererError(f"{name} must be {wanted}, got {params[name]!r}; change it")
 
 
 def check_labels(
     y: npt.ArrayLike | None, classes: npt.ArrayLike | None, *, known: Iterable[Label], unlabeled: int | str
 ) -> None:
-    """Refuses labels that are not among the given classes, known names and marks for unlabeled rows."""
+    """Refuses labels that are not among the classes, known names and marks for unlabeled rows."""
     if classes is None or y is None:
         return
     allowed = {*np.asarray(classes).tolist(), *known, None, UNLABELED, "", str(UNLABELED), unlabeled}

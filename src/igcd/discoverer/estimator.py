@@ -173,10 +173,10 @@ class CategoryDiscoverer(
         assigned[~is_labeled] = self._assign(self._whitened(h[~is_labeled]))
         # A label that other labels of equal rows outnumbered everywhere is not a category.
         ledger = self.ledger_
-        given = np.array(
+        labeled_ids = np.array(
             [UNLABELED if label is None or label not in ledger else ledger.find(label).id for label in labels]
         )
-        self._row_ids = np.where(given != UNLABELED, given, assigned.numpy()[of_row]).astype(np.int64)
+        self._row_ids = np.where(labeled_ids != UNLABELED, labeled_ids, assigned.numpy()[of_row]).astype(np.int64)
         self._row_keys = keys[of_row]
         self._n_batches += 1
         return self
@@ -191,8 +191,8 @@ class CategoryDiscoverer(
         named = {}
         if newly and len(self._means.ids):
             predicted = self._predict_ids(self._whitened(h[[label is not None for label in labels]])).numpy()
-            given = [label for label in labels if label is not None]
-            named = named_by(given, predicted, newly=newly, discoveries=ledger.live("novel"))
+            names = [label for label in labels if label is not None]
+            named = named_by(names, predicted, newly=newly, discoveries=ledger.live("novel"))
         for label in newly:
             if label in named:
                 ledger.rename(named[label], label)
@@ -212,7 +212,7 @@ class CategoryDiscoverer(
 
         How rows are whitened and how sharply distances decide is found again when labels have doubled.
         """
-        known, categories = self._kept.all_with(batch)
+        known, categories, is_guess = self._kept.all_with(batch)
         if self.n_novel == 0 and not len(known):
             raise DiscovererError("n_novel must be 1 or more where nothing is labeled, got 0; change it, or label rows")
         n_labeled = self._kept.n_labeled + int((batch.ids != UNLABELED).sum())
@@ -221,6 +221,7 @@ class CategoryDiscoverer(
             batch.h[asked],  # without a name: the core lets go of this copy when it has made its own
             known,
             categories,
+            is_guess=is_guess,
             n_novel=self.n_novel,
             granularity=self.granularity,
             whitening=None if recalibrates else self._means.whitening,

@@ -91,8 +91,8 @@ class KeptRows:
             if not is_pseudo and self.ledger.categories[category_id].status != "rejected"
         }
 
-    def all_with(self, batch: Batch) -> tuple[Tensor, Tensor]:
-        """Features and categories of the labeled rows of a batch and of all kept rows beside them.
+    def all_with(self, batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
+        """Features and categories of the labeled rows of a batch and of all kept rows beside them; which are guesses.
 
         Of known categories, of discoveries, and of what was rejected: all of it explains rows.
         """
@@ -100,7 +100,8 @@ class KeptRows:
         labeled = set(batch.keys[is_labeled.numpy()].tolist())
         others = torch.tensor([key not in labeled for key in self.entries.image_ids], dtype=torch.bool)
         h = torch.cat([batch.h[is_labeled].to(self.entries.content.dtype), self.entries.content[others]])
-        return h, torch.cat([batch.ids[is_labeled], self.entries.categories[others]])
+        is_guess = torch.cat([torch.zeros(int(is_labeled.sum()), dtype=torch.bool), self.entries.is_pseudo[others]])
+        return h, torch.cat([batch.ids[is_labeled], self.entries.categories[others]]), is_guess
 
     def not_among(self, batch: Batch) -> Tensor:
         """Positions of the unlabeled rows of a batch that are not kept: what nothing is known about. -> (n,)."""

@@ -1,8 +1,8 @@
 """Trunk outputs of several augmented views and the plain one per image, computed once and read in every epoch.
 
 An entry is keyed by the trunk's weights, the content of the image, the transform, the seed of the views and the number
-of the view, so that stages, methods and orders of categories share entries. `LiveViews` has the same face and computes
-fresh views each time.
+of the view, so that stages, methods and orders of categories share entries. `LiveViews` has the same interface and
+computes fresh views each time.
 """
 
 import hashlib

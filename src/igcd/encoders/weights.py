@@ -253,18 +253,18 @@ def load_into(model: nn.Module, state: Mapping[str, Tensor], *, classifier: tupl
     `classifier` are the module names of the classifier that timm would have: theirs are the only keys passed over.
     """
     wanted = model.state_dict()
-    given: State = {}
+    loaded: State = {}
     for name, tensor in state.items():
         if name not in wanted and name.startswith(tuple(f"{module}." for module in classifier)):
             continue
         expected = wanted.get(name)
-        given[name] = tensor if expected is None else _with_leading_ones(tensor, expected)
-    missing = [name for name in wanted if name not in given and not name.endswith("num_batches_tracked")]
-    unexpected = [name for name in given if name not in wanted]
+        loaded[name] = tensor if expected is None else _with_leading_ones(tensor, expected)
+    missing = [name for name in wanted if name not in loaded and not name.endswith("num_batches_tracked")]
+    unexpected = [name for name in loaded if name not in wanted]
     misshapen = [
-        f"{name} {tuple(given[name].shape)} for {tuple(wanted[name].shape)}"
+        f"{name} {tuple(loaded[name].shape)} for {tuple(wanted[name].shape)}"
         for name in wanted
-        if name in given and given[name].shape != wanted[name].shape
+        if name in loaded and loaded[name].shape != wanted[name].shape
     ]
     if missing or unexpected or misshapen:
         faults = [
@@ -275,7 +275,7 @@ def load_into(model: nn.Module, state: Mapping[str, Tensor], *, classifier: tupl
         raise IgcdError(
             f"{source} does not fit the model: {'; '.join(faults)}; choose the model these weights belong to"
         )
-    model.load_state_dict({name: tensor.to(wanted[name].dtype) for name, tensor in given.items()}, strict=False)
+    model.load_state_dict({name: tensor.to(wanted[name].dtype) for name, tensor in loaded.items()}, strict=False)
 
 
 def _with_leading_ones(tensor: Tensor, expected: Tensor) -> Tensor:

@@ -13,7 +13,7 @@ from torch.nn.functional import normalize
 from igcd.functional.assignment import contingency, match
 from igcd.functional.discovery import Discovered, discover
 from igcd.functional.grouping import distinct, rank_within_group
-from igcd.types import FloatArray, IntArray
+from igcd.types import BoolArray, FloatArray, IntArray
 
 DEFAULT_SHARPNESS = 18.0
 """Where there is no second mean to look towards: the median over the panel (benchmarks/panel.py)."""
@@ -59,8 +59,10 @@ def rehearsed_sharpness(
         unlabeled = unlabeled[torch.randperm(len(unlabeled), generator=generator)[:MAX_ROWS]]
     turn = torch.randperm(len(ids), generator=generator)[owners] % N_REHEARSALS  # in which a category is hidden whole
     row_turn = rank_within_group(owners) % N_REHEARSALS
+    share_new = float((found.category >= found.n_known).double().mean())
     parts: list[tuple[Tensor, Tensor]] = []
-    n_right, n_rows = 0.0, 0
+    rights: list[FloatArray] = []
+    are_new: list[BoolArray] = []
     for rehearsal in range(N_REHEARSALS):
         is_hidden = several & ((turn == rehearsal) | (row_turn == rehearsal))
         if not is_hidden.any() or is_hidden.all():
@@ -69,8 +71,12 @@ def rehearsed_sharpness(
         rows = again.whitening(labeled[is_hidden])
         right = _share_right(again, again.category[: len(rows)].numpy(), owners[is_hidden].numpy())
         parts.append((rows, again.means))
-        n_right, n_rows = n_right + float(right.sum()), n_rows + len(rows)
-    return _sharpness_for(n_right / n_rows, parts) if n_rows else spread_sharpness(found, unlabeled)
+        rights.append(right)
+        are_new.append((again.category[: len(rows)] >= again.n_known).numpy())
+    if not parts:
+        return spread_sharpness(found, unlabeled)
+    weights = _weights_for(share_new, np.concatenate(are_new))
+    return _sharpness_for(float(weights @ np.concatenate(rights)), parts, torch.from_numpy(weights))
 
 
 def _share_right(found: Discovered, predicted: IntArray, categories: IntArray) -> FloatArray:
@@ -99,13 +105,21 @@ def _share_right(found: Discovered, predicted: IntArray, categories: IntArray) -
     return np.asarray((1 - own_share) * generous + own_share * strict)
 
 
-def _sharpness_for(share_right: float, parts: list[tuple[Tensor, Tensor]]) -> float:
-    """The sharpness with that mean confidence, by bisection of its logarithm."""
+def _weights_for(share_new: float, is_new: BoolArray) -> FloatArray:
+    """Weights of rehearsed rows with which such a share of them is in new categories; they sum to 1. (n,)."""
+    rehearsed = float(is_new.mean())
+    if not 0 < rehearsed < 1:
+        return np.full(len(is_new), 1 / len(is_new))
+    return np.where(is_new, share_new / rehearsed, (1 - share_new) / (1 - rehearsed)) / len(is_new)
+
+
+def _sharpness_for(share_right: float, parts: list[tuple[Tensor, Tensor]], weights: Tensor) -> float:
+    """The sharpness with that mean confidence, by bisection of its logarithm. `weights` (n,) of all rows sum to 1."""
     low, high = 0.0, 6.0
     for _ in range(20):
         middle = (low + high) / 2
         confidence = torch.cat([_confidence(rows, means, float(np.exp(middle))) for rows, means in parts])
-        low, high = (middle, high) if float(confidence.mean()) < share_right else (low, middle)
+        low, high = (middle, high) if float(weights @ confidence.to(weights.dtype)) < share_right else (low, middle)
     return float(np.exp(middle))
 
 

@@ -60,7 +60,7 @@ def estimate_count(
     `granularity` belongs to `density`; `max_categories`, `n_starts` and what is drawn belong to the other two.
     """
     if method not in COUNT_METHODS:
-        raise IgcdError(f"there is no way to count called {method!r}; take one of {', '.join(COUNT_METHODS)}")
+        raise IgcdError(f"there is no count method {method!r}; choose one of {', '.join(COUNT_METHODS)}")
     _check(labeled, labels, unlabeled)
     if method == "density":
         return count_by_density(labeled, labels, unlabeled, granularity=granularity)

@@ -14,6 +14,7 @@ What is known comes as rows with categories, or as statistics alone, from which 
 """
 
 from dataclasses import dataclass, replace
+from typing import Self
 
 import numpy as np
 import torch
@@ -77,6 +78,7 @@ def discover(
     labeled: Tensor,
     categories: Tensor,
     *,
+    is_guess: Tensor | None = None,
     n_novel: int | None = None,
     granularity: float = 0.0,
     smallest: int | None = None,
@@ -86,38 +88,35 @@ def discover(
 ) -> Discovered:
     """New categories among unlabeled rows, and the category of each. (n, d), (m, d), (m,); m may be 0.
 
-    `n_novel` says how many are new, if that is known. `granularity` moves the answer from coarse (negative) to fine
-    (positive): the tree is cut at e to the power of −granularity times the height chosen. `smallest` is the fewest rows
-    that a new category has. `height` says where to cut the tree, if labels of earlier rows have told it. `whitening` is
-    one that an earlier call found, for answers in the same space.
+    `is_guess` (m,) marks rows whose category an earlier call has found: they are known, and say nothing about how fine
+    categories are. `n_novel` says how many are new, if that is known. `granularity` moves the answer from coarse
+    (negative) to fine (positive): the tree is cut at e to the power of −granularity times the height chosen. `smallest`
+    is the fewest rows that a new category has. `height` is where to cut the tree, as labels of earlier rows ask for.
+    `whitening` is one that an earlier call found, for answers in the same space.
     """
     known_ids, owners = distinct(categories)
     labeled = labeled.to(torch.promote_types(labeled.dtype, torch.float32))  # half precision is for storage
-    statistics = (
-        scatter_statistics(labeled, owners, n_categories=len(known_ids))
-        if len(labeled)
-        else no_statistics(unlabeled.shape[1])
-    )
     if whitening is None:
-        generator = torch.Generator().manual_seed(seed)
-        whitening = fit_whitening(torch.cat([labeled.to(unlabeled.dtype), unlabeled]), statistics, generator=generator)
+        whitening = _fit_whitening(unlabeled, labeled, owners, seed=seed)
     if smallest is None:
-        smallest = smallest_size(statistics.counts)
+        smallest = smallest_size(torch.bincount(owners, minlength=len(known_ids)))
     if len(unlabeled) == 0:
         means = group_means(whitening(labeled), owners, len(known_ids))
-        return Discovered(whitening, means, known_ids, owners[:0], owners[:0], Cut(len(known_ids), 0.0, 0.0))
+        return Discovered(whitening, means, known_ids, owners[:0], owners[:0], Cut(len(known_ids), 0.0))
     rows = whitening(torch.cat([labeled.to(unlabeled.dtype), unlabeled]))
     del unlabeled  # of a million rows every copy counts
-    scene = _set_scene(rows, owners)
-    cut = choose_cut(scene.blind, scene.node, rows, scene.neighbors, owners.cpu().numpy(), seed=seed)
-    if height is not None:
-        cut = replace(cut, height=height)
-    if n_novel is not None:
+    asks_labels = n_novel is None and height is None
+    scene = Scene.of(rows, owners, len(known_ids), with_blind=asks_labels)
+    if asks_labels:
+        taught = owners if is_guess is None else torch.where(is_guess, -1, owners)
+        cut = scene.choose_cut(rows, taught, seed=seed)
+    elif n_novel is not None:
         smallest = _smallest_with(scene, n_novel, smallest)
-        cut = replace(cut, height=_height_with(scene, n_novel, smallest), n_groups=len(known_ids) + n_novel)
+        cut = Cut(len(known_ids) + n_novel, _height_with(scene, n_novel, smallest))
+    else:
+        cut = Cut(len(known_ids) + scene.n_novel(height or 0.0, smallest), height or 0.0)
     cut = replace(cut, height=cut.height * float(np.exp(-granularity)))
-    groups = cut_tree(scene.seeing, cut.height, sizes=scene.sizes, smallest=smallest)
-    start = torch.from_numpy(_by_category(groups, scene, len(known_ids))[scene.seeing_node])
+    start = torch.from_numpy(scene.groups(cut.height, smallest))
     means, category = _refine(rows, owners, start, n_known=len(known_ids), keeps_all=n_novel is not None)
     typical = _densest(scene.density[len(labeled) :], category, len(known_ids), len(means))
     return Discovered(whitening, means, known_ids, category, typical, cut, scene.recall)
@@ -137,12 +136,11 @@ def discover_from_statistics(
     Rows are drawn for each of them, from a Gaussian with its mean and the covariance they share. Such rows are too
     clean to say how fine categories are: give the `height` that `hidden_categories.height_by_hiding` has found.
     """
-    generator = torch.Generator().manual_seed(seed)
-    rows, owners = draw_rows(known, N_DRAWN, generator=generator)
+    rows, owners = rows_like(unlabeled, known, seed=seed)
     smallest = smallest_size(known.counts[known.counts > 1])
     return discover(
         unlabeled,
-        normalize(rows, dim=1) * unlabeled.norm(dim=1).mean(),
+        rows,
         owners,
         n_novel=n_novel,
         granularity=granularity,
@@ -150,6 +148,12 @@ def discover_from_statistics(
         height=height,
         seed=seed,
     )
+
+
+def rows_like(unlabeled: Tensor, known: ScatterStatistics, *, seed: int = 0) -> tuple[Tensor, Tensor]:
+    """Rows drawn for known categories, as long as unlabeled ones are, and their categories. (n, d) -> (m, d), (m,)."""
+    rows, owners = draw_rows(known, N_DRAWN, generator=torch.Generator().manual_seed(seed))
+    return normalize(rows, dim=1) * unlabeled.norm(dim=1).mean(), owners
 
 
 def draw_rows(known: ScatterStatistics, n_each: int, *, generator: torch.Generator) -> tuple[Tensor, Tensor]:
@@ -167,52 +171,82 @@ def smallest_size(counts: Tensor) -> int:
     return max(2, round(SMALLEST * float(counts.float().median()))) if len(counts) else 2
 
 
-@dataclass(frozen=True)
-class _Scene:
-    """The rows, first labeled and then unlabeled ones, as nodes of two trees."""
+def _fit_whitening(unlabeled: Tensor, labeled: Tensor, owners: Tensor, *, seed: int) -> Whitening:
+    n_known = int(owners.max()) + 1 if len(owners) else 0
+    known = scatter_statistics(labeled, owners, n_categories=n_known) if n_known else no_statistics(unlabeled.shape[1])
+    everything = torch.cat([labeled.to(unlabeled.dtype), unlabeled])
+    return fit_whitening(everything, known, generator=torch.Generator().manual_seed(seed))
 
-    blind: CategoryTree  # over all rows, labels hidden
+
+@dataclass(frozen=True)
+class Scene:
+    """Whitened rows, first labeled and then unlabeled ones, as nodes of a tree in which known categories are fixed."""
+
+    tree: CategoryTree  # parts of known categories first, then unlabeled rows
+    part_of: IntArray  # (p,) the category each part is of; most categories have one part
+    tree_node: IntArray  # (n,) the node of each unlabeled row in it
+    sizes: IntArray  # rows of each node of `tree`; a part of a known category has all of its own
+    n_known: int
+    blind: CategoryTree | None  # over all rows, labels hidden; None where nobody asks for it
     node: IntArray  # (m + n,) the node of each row in it
     neighbors: IntArray  # (m + n, k)
-    seeing: CategoryTree  # parts of known categories first, then unlabeled rows
-    part_of: IntArray  # (p,) the category each part is of; most categories have one part
-    seeing_node: IntArray  # (n,) the node of each unlabeled row in it
-    sizes: IntArray  # rows of each node of `seeing`; a part of a known category has all of its own
     density: Tensor  # (m + n,)
     recall: float
 
+    @classmethod
+    def between(cls, unlabeled: Tensor, labeled: Tensor, owners: Tensor, *, seed: int = 0) -> Self:
+        """The scene of unlabeled rows and of rows of known categories, numbered from 0. (n, d), (m, d), (m,)."""
+        whitening = _fit_whitening(unlabeled, labeled, owners, seed=seed)
+        return cls.of(whitening(torch.cat([labeled, unlabeled])), owners, int(owners.max()) + 1)
 
-def _set_scene(rows: Tensor, owners: Tensor) -> _Scene:
-    n_labeled = len(owners)
-    node, neighbors = torch.arange(len(rows)), torch.zeros(len(rows), 1, dtype=torch.int64)
-    pulled, densities, recall = rows, torch.ones(len(rows)), 1.0
-    if len(rows) > 1:
-        graph = neighbor_graph(rows, min(N_NEIGHBORS, len(rows) - 1))
-        neighbors, pulled, densities, recall = graph.idx, pull_together(rows, graph), density(graph), graph.recall
-        node = few_nodes(pulled, node_of_rows(graph))
-    blind = tree_over(pulled, node)
-    parts, part_of = parts_of_categories(pulled[:n_labeled], owners)
-    of_unlabeled = distinct(node[n_labeled:])[1] + len(part_of)
-    nodes = torch.cat([parts, of_unlabeled])
-    return _Scene(
-        blind,
-        node.numpy(),
-        neighbors.numpy(),
-        tree_over(pulled, nodes, n_known=len(part_of)),
-        part_of.numpy(),
-        of_unlabeled.numpy(),
-        torch.bincount(nodes).numpy(),
-        densities,
-        recall,
-    )
+    @classmethod
+    def of(cls, rows: Tensor, owners: Tensor, n_known: int, *, with_blind: bool = False) -> Self:
+        """The scene of whitened rows, of which the first are of known categories 0 to `n_known` − 1. (m + n, d), (m,).
 
+        `with_blind` prepares for `choose_cut`.
+        """
+        n_labeled = len(owners)
+        node, neighbors = torch.arange(len(rows)), torch.zeros(len(rows), 1, dtype=torch.int64)
+        pulled, densities, recall = rows, torch.ones(len(rows)), 1.0
+        if len(rows) > 1:
+            graph = neighbor_graph(rows, min(N_NEIGHBORS, len(rows) - 1))
+            neighbors, pulled, densities, recall = graph.idx, pull_together(rows, graph), density(graph), graph.recall
+            node = few_nodes(pulled, node_of_rows(graph))
+        parts, part_of = parts_of_categories(pulled[:n_labeled], owners)
+        of_unlabeled = distinct(node[n_labeled:])[1] + len(part_of)
+        nodes = torch.cat([parts, of_unlabeled])
+        return cls(
+            tree=tree_over(pulled, nodes, n_known=len(part_of)),
+            part_of=part_of.numpy(),
+            tree_node=of_unlabeled.numpy(),
+            sizes=torch.bincount(nodes).numpy(),
+            n_known=n_known,
+            blind=tree_over(pulled, node) if with_blind else None,
+            node=node.numpy(),
+            neighbors=neighbors.numpy(),
+            density=densities,
+            recall=recall,
+        )
 
-def _by_category(groups: IntArray, scene: _Scene, n_known: int) -> IntArray:
-    """Groups of parts as groups of categories: those below `n_known` are known."""
-    n_parts = len(scene.part_of)
-    of_part = scene.part_of[np.clip(groups, 0, n_parts - 1)] if n_parts else groups
-    is_part = (groups >= 0) & (groups < n_parts)
-    return np.where(is_part, of_part, np.where(groups < 0, groups, groups - n_parts + n_known))
+    def choose_cut(self, rows: Tensor, categories: Tensor, *, seed: int = 0) -> Cut:
+        """The cut that labels and the tree ask for. (m + n, d), (m,) with −1 for rows whose label should not count."""
+        if self.blind is None:
+            raise ValueError("choose_cut needs a scene with the tree that is blind for labels")
+        return choose_cut(self.blind, self.node, rows, self.neighbors, categories.cpu().numpy(), seed=seed)
+
+    def groups(self, height: float, smallest: int) -> IntArray:
+        """The group of each unlabeled row at a height: below `n_known` a known category, −1 for rows of none. (n,)."""
+        groups = cut_tree(self.tree, height, sizes=self.sizes, smallest=smallest)
+        n_parts = len(self.part_of)
+        of_part = self.part_of[np.clip(groups, 0, n_parts - 1)] if n_parts else groups
+        is_part = (groups >= 0) & (groups < n_parts)
+        by_category = np.where(is_part, of_part, np.where(groups < 0, groups, groups - n_parts + self.n_known))
+        return np.asarray(by_category[self.tree_node])
+
+    def n_novel(self, height: float, smallest: int) -> int:
+        """How many groups at a height have no known category."""
+        groups = cut_tree(self.tree, height, sizes=self.sizes, smallest=smallest)
+        return int((np.unique(groups) >= self.tree.n_known).sum())
 
 
 def parts_of_categories(rows: Tensor, owners: Tensor) -> tuple[Tensor, Tensor]:
@@ -236,28 +270,21 @@ def parts_of_categories(rows: Tensor, owners: Tensor) -> tuple[Tensor, Tensor]:
     return parts, torch.tensor(part_of, dtype=torch.int64)
 
 
-def _smallest_with(scene: _Scene, n_novel: int, smallest: int) -> int:
+def _smallest_with(scene: Scene, n_novel: int, smallest: int) -> int:
     """The smallest size at which there can be so many new categories, at most `smallest`, halved until there can."""
-    while smallest > 1:
-        groups = cut_tree(scene.seeing, _between(scene.seeing.heights, 0), sizes=scene.sizes, smallest=smallest)
-        if _count_novel(groups, scene) >= n_novel:
-            break
+    while smallest > 1 and scene.n_novel(_between(scene.tree.heights, 0), smallest) < n_novel:
         smallest //= 2
     return smallest
 
 
-def _count_novel(groups: IntArray, scene: _Scene) -> int:
-    return int((np.unique(groups) >= scene.seeing.n_known).sum())
-
-
-def _height_with(scene: _Scene, n_novel: int, smallest: int) -> float:
+def _height_with(scene: Scene, n_novel: int, smallest: int) -> float:
     """The largest height at which there are so many new categories, or the most there can be. By bisection."""
-    heights = scene.seeing.heights
+    heights = scene.tree.heights
     low, high = 0, len(heights)  # joins that are kept: with all of them there is the fewest
     while low < high:
         middle = (low + high + 1) // 2
-        groups = cut_tree(scene.seeing, _between(heights, middle), sizes=scene.sizes, smallest=smallest)
-        low, high = (middle, high) if _count_novel(groups, scene) >= n_novel else (low, middle - 1)
+        enough = scene.n_novel(_between(heights, middle), smallest) >= n_novel
+        low, high = (middle, high) if enough else (low, middle - 1)
     return _between(heights, low)
 
 

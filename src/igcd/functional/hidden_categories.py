@@ -3,29 +3,34 @@
 Later batches come with little of what is known: statistics, or a few rows of each category. Those cannot say it. Rows
 drawn from statistics lie closer together, and farther from other categories, than real rows do, and so do rows that
 were kept because they are typical. So the height is found while labeled rows are there, in scenes like those to come,
-and kept as one number.
+and kept as one number: that at which most rows come out right.
 """
 
+import numpy as np
 import torch
 from torch import Tensor
 
-from igcd.functional.discovery import discover, discover_from_statistics, smallest_size
+from igcd.functional.assignment import contingency, match
+from igcd.functional.discovery import Scene, rows_like, smallest_size
 from igcd.functional.gaussian import scatter_statistics
 from igcd.functional.grouping import distinct
 from igcd.functional.selection import select_by_density, select_per_category
+from igcd.types import IntArray
 
 HIDDEN = 1 / 7
 """Share of the categories that are hidden at a time."""
 RETURNING = 0.2
 """Share of the rows of the others that play unlabeled ones."""
 N_TIMES = 5
+N_HEIGHTS = 60
+"""Heights that are tried, in equal ratios."""
 
 
 def height_by_hiding(rows: Tensor, categories: Tensor, *, n_kept: int | None = None, seed: int = 0) -> float | None:
-    """The height at which as many new categories are found as were hidden, the median of a few draws. (m, d), (m,).
+    """The height at which most rows are right when categories are hidden, over a few draws. (m, d), (m,).
 
     `n_kept` is the number of typical rows that are kept of each known category; None where only statistics are. The
-    height is None where categories or rows are too few to hide any.
+    height is None where categories or rows are too few to hide any. Of equally good heights it is the middle.
     """
     ids, owners = distinct(categories)
     n_hidden = max(1, round(HIDDEN * len(ids)))
@@ -33,18 +38,45 @@ def height_by_hiding(rows: Tensor, categories: Tensor, *, n_kept: int | None = N
     if len(ids) - n_hidden < 2 or int(torch.bincount(owners).median()) < 2:
         return None
     generator = torch.Generator().manual_seed(seed)
-    heights = []
+    scenes: list[tuple[Scene, IntArray]] = []
     for _ in range(N_TIMES):
         is_hidden = torch.isin(owners, torch.randperm(len(ids), generator=generator)[:n_hidden])
         plays_unlabeled = is_hidden | (torch.rand(len(rows), generator=generator) < RETURNING)
         known, unlabeled = rows[~plays_unlabeled], rows[plays_unlabeled]
         known_ids, known_owners = distinct(owners[~plays_unlabeled])
-        n_novel = len(ids) - len(known_ids)  # with categories of which no row is left
+        place = torch.full((len(ids),), -1)  # of each category among the known ones; the others come behind
+        place[known_ids] = torch.arange(len(known_ids))
+        place[place < 0] = len(known_ids) + torch.arange(len(ids) - len(known_ids))
         if n_kept is None:
             statistics = scatter_statistics(known, known_owners, n_categories=len(known_ids))
-            found = discover_from_statistics(unlabeled, statistics, n_novel=n_novel, seed=seed)
+            left = rows_like(unlabeled, statistics, seed=seed)
         else:
             kept = select_per_category(known, known_owners, n_kept, select=select_by_density)
-            found = discover(unlabeled, known[kept], known_owners[kept], n_novel=n_novel, smallest=smallest, seed=seed)
-        heights.append(found.cut.height)
-    return float(torch.tensor(heights).median())
+            left = known[kept], known_owners[kept]
+        scenes.append((Scene.between(unlabeled, *left, seed=seed), place[owners[plays_unlabeled]].numpy()))
+    joins = np.concatenate([scene.tree.heights for scene, _ in scenes])
+    if joins.max(initial=0) <= 0:  # all rows are copies of a few
+        return 0.0
+    lowest = max(float(np.median(joins)), 1e-6 * float(joins.max()))  # below it groups are pairs of rows
+    heights = np.geomspace(lowest, 2 * joins.max(), N_HEIGHTS)
+    right = np.array(
+        [
+            sum(n_right(scene.groups(height, smallest), truth, scene.n_known) for scene, truth in scenes)
+            for height in heights.tolist()
+        ]
+    )
+    return float(np.exp(np.log(heights[right == right.max()]).mean()))
+
+
+def n_right(groups: IntArray, categories: IntArray, n_known: int) -> int:
+    """How many rows are right: in their known category, or in the group matched to their new one. (n,), (n,).
+
+    Categories from `n_known` on are new. A group is matched with one category at most; −1 is no group.
+
+    >>> n_right(np.array([0, 1, 2, 2, 3, -1]), np.array([0, 0, 2, 2, 2, 1]), 2)
+    3
+    """
+    is_new = (groups >= n_known) & (categories >= n_known)
+    new_groups, new = groups[is_new] - n_known, categories[is_new] - n_known
+    matched = match(contingency(new_groups, new))[new_groups] == new if len(new) else np.zeros(0, dtype=bool)
+    return int(((groups == categories) & (categories < n_known)).sum() + matched.sum())

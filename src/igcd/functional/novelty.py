@@ -129,9 +129,9 @@ def choose_margin(excess_known: Tensor, excess_hidden: Tensor) -> float:
         )
     ordered = torch.cat([excess_known, excess_hidden]).sort().values
     borders = (ordered[:-1] + ordered[1:]) / 2
-    told_known = (excess_known <= borders[:, None]).double().mean(dim=1)
-    told_novel = (excess_hidden > borders[:, None]).double().mean(dim=1)
-    return float(borders[(told_known + told_novel).argmax()])
+    share_known = (excess_known <= borders[:, None]).double().mean(dim=1)
+    share_hidden = (excess_hidden > borders[:, None]).double().mean(dim=1)
+    return float(borders[(share_known + share_hidden).argmax()])
 
 
 def calibrate_margin(

@@ -49,9 +49,9 @@ def hide_each_category(features: Tensor, categories: Tensor) -> Hiding:
 def novelty_threshold(features: Tensor, categories: Tensor) -> float:
     """The similarity to known prototypes below which an image counts as novel. (n, d), (n,) -> a number.
 
-    Told by the known images: their categories are hidden in turn, and of all thresholds that one is taken which makes
-    the fewest errors, shown images below it and hidden ones not. Of equally good ones the lowest; −1, below which
-    nothing is, where no category has two images to tell it.
+    Estimated from the known images: each category is hidden in turn, and the threshold with the fewest errors is taken.
+    An error is a shown image below it, or a hidden one not below it. Of equally good ones the lowest; −1, below which
+    nothing is, where no category has two images.
 
     >>> features = torch.tensor([[1.0, 0.0], [0.8, 0.6], [0.0, 1.0], [0.0, 1.0]])
     >>> round(novelty_threshold(features, torch.tensor([5, 5, 7, 7])), 4)  # shown 0.8 and more, hidden 0.6 and less

@@ -1,6 +1,6 @@
 """Where to cut a tree of categories: how fine they are, as far as labels and the tree itself can tell.
 
-Labels first: at the right height rows of one category share a group and rows of two do not. Three plain scores look at
+Labels first: at the right height rows of one category share a group and rows of two do not. Two plain scores look at
 that from different sides, and drawing the labeled categories anew (a bootstrap) shows how sure each of them is. The
 tree second: where categories end and what is inside them begins, heights fall fastest, a walk from neighbor to neighbor
 is described in few bits, and groups that half of the dimensions find are there for the other half as well. Few labels
@@ -45,19 +45,18 @@ class Cut:
 
     n_groups: int
     height: float
-    from_tree: float
+    from_tree: float | None = None  # None where the height or the number was given
     from_labels: float | None = None  # None without labels
     spread: float | None = None  # of the estimate from labels
 
 
 @dataclass(frozen=True)
 class _LabelScores:
-    """How well each of t cuts agrees with c labeled categories."""
+    """How well each of t cuts agrees with c labeled categories, whatever the number of labels of each."""
 
     right: FloatArray  # (t, c) share of a category's rows in the group matched to it
-    shared: FloatArray  # (t, c) pairs of rows of the category that share a group
-    of_category: FloatArray  # (t, c) pairs of rows of the category
-    of_group: FloatArray  # (t, c) pairs of a row of the category and any other labeled row that share a group
+    together: FloatArray  # (t, c) how often two rows of the category share a group
+    mixed: FloatArray  # (t, c) how often its rows share a group with a row of each other category, the sum over these
 
 
 def choose_cut(
@@ -66,7 +65,7 @@ def choose_cut(
     """The cut of a tree without known nodes that suits the labels and the tree.
 
     `node` (n,) is the node of the tree that each whitened row (n, d) is in, `neighbors` (n, k) are the rows nearest to
-    it. The first m rows are labeled: `categories` (m,) from 0; none where nothing is labeled.
+    it. The first m rows are labeled: `categories` (m,) from 0, −1 for rows whose label should not count.
     """
     most = max(2, min(tree.n_nodes, len(node)) // 3)
     tried = np.unique(np.geomspace(2, most, N_CUTS).astype(np.int64))
@@ -75,7 +74,7 @@ def choose_cut(
     explained = explained_shares(rows, tried, seed=seed)
     from_tree = float(np.log(tried[_best_for_tree(fall_of_heights(tree.heights, tried), bits, explained)]))
     estimate, from_labels, spread = from_tree, None, None
-    several = np.flatnonzero(np.bincount(categories)[categories] > 1) if len(categories) else categories
+    several = np.flatnonzero((np.bincount(categories + 1)[categories + 1] > 1) & (categories >= 0))
     if len(several) and len(tree.heights):  # a category with one labeled row cannot tell what belongs together
         labeled = [each[several] for each in groups]
         from_labels, spread = _bootstrap(tree, tried, _label_scores(labeled, _numbered(categories[several])), seed)
@@ -143,39 +142,44 @@ def _numbered(groups: IntArray) -> IntArray:
 
 
 def _agreement(groups: IntArray, categories: IntArray, n_categories: int) -> list[FloatArray]:
-    """The four rows of `_LabelScores` for one cut. (m,), (m,)."""
+    """The three rows of `_LabelScores` for one cut; each category has two rows or more. (m,), (m,)."""
     table = contingency(groups, categories).astype(float)
-    n_of_category = np.bincount(categories, minlength=n_categories).astype(float)
-    category_of = match(table)
-    is_right = category_of[groups] == categories
-    right = np.bincount(categories, weights=is_right, minlength=n_categories) / np.maximum(n_of_category, 1)
+    sizes = np.bincount(categories, minlength=n_categories).astype(float)
+    is_right = match(table)[groups] == categories
+    right = np.bincount(categories, weights=is_right, minlength=n_categories) / sizes
     cells = table.tocoo()
-    n_of_group = np.asarray(table.sum(axis=1)).ravel()
-    shared = np.bincount(cells.col, weights=cells.data * (cells.data - 1), minlength=n_categories)
-    of_group = np.bincount(cells.col, weights=cells.data * (n_of_group[cells.row] - 1), minlength=n_categories)
-    return [np.asarray(score, dtype=float) for score in (right, shared, n_of_category * (n_of_category - 1), of_group)]
+    shares = cells.data / sizes[cells.col]  # of its category's rows that a cell has
+    in_group = np.bincount(cells.row, weights=shares)
+    pairs = cells.data * (cells.data - 1) / (sizes * (sizes - 1))[cells.col]
+    together = np.bincount(cells.col, weights=pairs, minlength=n_categories)
+    mixed = np.bincount(cells.col, weights=shares * (in_group[cells.row] - shares), minlength=n_categories)
+    return [right, together, mixed]
 
 
 def _bootstrap(tree: CategoryTree, tried: IntArray, scores: _LabelScores, seed: int) -> tuple[float, float]:
     """The logarithm of the number of groups that labels ask for, and how sure it is.
 
-    Three estimates, each weighted by its own certainty: the cut at which most labeled rows are right, that with the
-    best F1 of pairs, and that at which two labeled rows share a group as often as they share a category.
+    Two estimates, each weighted by its own certainty: the cut at which most labeled rows are right, and that at which
+    two rows share a group as often as they share a category. Labeled categories are mixed with each other, and with
+    unlabeled ones as often. How many of these there are is a guess: half of those that the labels ask for without them.
     """
     n_categories = scores.right.shape[1]
     # Draws go by what categories score and not by their order, so that other names give the same answer.
-    order = np.lexsort(np.concatenate([scores.of_category, scores.of_group, scores.shared, scores.right]))
+    order = np.lexsort(np.concatenate([scores.mixed, scores.together, scores.right]))
     draws = np.random.default_rng(seed).multinomial(n_categories, np.full(n_categories, 1 / n_categories), N_DRAWS)
     draws[:, order] = draws.copy()
-    right = scores.right @ draws.T  # (t, draws)
-    shared, of_category, of_group = (table @ draws.T for table in (scores.shared, scores.of_category, scores.of_group))
-    f1 = 2 * shared / np.maximum(of_category + of_group, 1e-9)
-    excess = np.abs(np.log((of_group + 1) / (of_category + 1)))
-    found = [_best(tree, tried, score) for score in (right, f1, -excess)]
-    means = np.stack([centers for centers, _ in found])  # (3, draws)
-    variances = means.var(axis=1) + [float(widths.mean()) for _, widths in found]
-    weights = np.maximum(variances, MIN_SPREAD**2) ** -1
-    return float(weights @ means.mean(axis=1) / weights.sum()), float(np.sqrt(len(weights) / weights.sum()))
+    right, together, mixed = (table @ draws.T for table in (scores.right, scores.together, scores.mixed))  # (t, draws)
+    estimate, spread, n_unlabeled = 0.0, 0.0, 0.0
+    for _ in range(2):
+        n_shared = together + mixed * (1 + n_unlabeled / max(n_categories - 1, 1))
+        excess = np.abs(np.log(np.maximum(n_shared / n_categories, 1e-9)))
+        found = [_best(tree, tried, score) for score in (right, -excess)]
+        means = np.stack([centers for centers, _ in found])  # (2, draws)
+        variances = means.var(axis=1) + [float(widths.mean()) for _, widths in found]
+        weights = np.maximum(variances, MIN_SPREAD**2) ** -1
+        estimate, spread = float(weights @ means.mean(axis=1) / weights.sum()), float(np.sqrt(2 / weights.sum()))
+        n_unlabeled = max(0.0, np.exp(estimate) - n_categories) / 2
+    return estimate, spread
 
 
 def _best(tree: CategoryTree, tried: IntArray, scores: npt.NDArray[np.floating]) -> tuple[FloatArray, FloatArray]:

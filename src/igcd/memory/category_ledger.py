@@ -27,7 +27,7 @@ class DiscovererError(IgcdError, ValueError):
 
 @dataclass(frozen=True)
 class Category:
-    """A category as it stands now. The id is for ever; the label is what `predict` answers and may be changed."""
+    """A category as it stands now. The id is forever; the label is what `predict` answers and may be changed."""
 
     id: int
     label: Label

@@ -1,4 +1,4 @@
-"""Which cluster stands for which category. Ids are for ever: a number once given is never given again."""
+"""Which cluster stands for which category. Ids are permanent: a number once given is never given again."""
 
 import json
 from collections.abc import Iterable, Mapping

@@ -10,7 +10,7 @@ from igcd.methods.projector import Projector
 class CosineHead(nn.Module):
     """Cosine of a feature with one prototype per cluster; rows are normalised, so only their direction is learned.
 
-    Row i is cluster i: ids are for ever, so rows are only ever added. A cluster that was dropped keeps its row and is
+    Row i is cluster i: ids are permanent, so rows are only ever added. A cluster that was dropped keeps its row and is
     left out by `is_open`.
     """
 

@@ -79,8 +79,8 @@ class KeptStatistics:
 class StatisticsMethod(ParametricMethod):
     """A parametric method that keeps statistics of its clusters, and learns from features drawn of them."""
 
-    def __init__(self, *given: Any, **options: Any) -> None:  # noqa: ANN401 - those of ParametricMethod
-        super().__init__(*given, **options)
+    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - those of ParametricMethod
+        super().__init__(*args, **kwargs)
         self._statistics = KeptStatistics(self._n_features)
 
     def _take_in_labels(self, stage: Stage) -> set[int]:

@@ -14,7 +14,7 @@ from igcd.types import Images, Stage
 
 @dataclass(frozen=True)
 class Assignment:
-    """The cluster of each image. Ids are for ever: a cluster keeps its id through later stages."""
+    """The cluster of each image. Ids are permanent: a cluster keeps its id through later stages."""
 
     cluster: Tensor  # (n,) int64; `igcd.types.UNLABELED` where the image could not be read
     probability: Tensor  # (n,)

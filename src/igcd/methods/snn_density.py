@@ -113,7 +113,7 @@ class SnnDensity(BaseMethod):
         self._support.note_labeled_means(labeled)
         novel = self._select_support(stage, labeled, unlabeled)
         self._train(stage.index, self._with_pseudo_labeled(stage, labeled, novel), unlabeled)
-        if self._space.features == "tuned":  # the space has moved: its peaks are found anew
+        if self._space.features == "tuned":  # the space has moved: its peaks are found again
             self._discard(novel.nearest_known)
             novel = self._select_support(stage, labeled, unlabeled)
         else:
@@ -179,7 +179,7 @@ class SnnDensity(BaseMethod):
     # Section 4.3: support sample selection -------------------------------------------------------------------------
 
     def _select_support(self, stage: Stage, labeled: LabeledViews, unlabeled: TrunkViews) -> _Novel:
-        """S anew for the categories labeled now, and for those that density peaks of the unlabeled images open."""
+        """S again for the categories labeled now, and for those that density peaks of the unlabeled images open."""
         rows = labeled.is_of_stage
         if rows.any():  # R has too few images to say how fine categories are
             h = self._space.for_peaks(labeled.views)[rows]
@@ -232,7 +232,7 @@ class SnnDensity(BaseMethod):
         return novel
 
     def _choose_among_claimed(self, stage: Stage, unlabeled: TrunkViews, novel: _Novel) -> _Novel:
-        """S for novel categories anew, among the images the trained classifier gives to them; with none, the peak."""
+        """S for novel categories again, among the images the trained classifier gives to them; with none, the peak."""
         compared = self._space.compared(unlabeled)
         claimed_by, _ = self._support.compared().predict(compared, tau=self._tau)
         rows = torch.isin(claimed_by, torch.tensor(sorted(novel.nearest_known), dtype=torch.int64)).nonzero()[:, 0]
@@ -249,7 +249,7 @@ class SnnDensity(BaseMethod):
     # Section 4.4: incremental update -------------------------------------------------------------------------------
 
     def _keep(self, stage: Stage, labeled: LabeledViews, novel: _Novel) -> None:
-        """S chosen anew with the trained feature; R outside S, and from S only where there is nothing else."""
+        """S chosen again with the trained feature; R outside S, and from S only where there is nothing else."""
         for cluster, nearest in novel.nearest_known.items():
             ids = [stage.unlabeled.ids[i] for i in novel.idx[(novel.clusters == cluster).numpy()].tolist()]
             self._book.found[cluster] = Discovery(cluster, stage.index, tuple(ids[: self._n_support]), nearest)

@@ -22,7 +22,7 @@ from igcd.types import Stage
 
 
 class StillSpaceMethod(BaseMethod):
-    """A feature space that the first stage fixes for ever."""
+    """A feature space that the first stage fixes forever."""
 
     def __init__(
         self,

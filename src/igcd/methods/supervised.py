@@ -35,7 +35,7 @@ class Supervised(ParametricMethod):
         self._labeled_weight, self._tau_u, self._tau_c = labeled_weight, tau_u, tau_c
 
     def learn(self, stage: Stage) -> None:
-        """Trains anew on the labeled images; the unlabeled ones have no part."""
+        """Trains again on the labeled images; the unlabeled ones have no part."""
         self._model = self._new_model()
         labeled = self._open_labeled(stage)
         self._train(stage, self._loss, labeled, None, optimization=self._first_stage)

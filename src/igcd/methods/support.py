@@ -18,7 +18,7 @@ from igcd.methods.states import State, part_of
 
 
 class SupportImages(ImageBuffer):
-    """A few images of each cluster, encoded anew whenever the feature has changed.
+    """A few images of each cluster, encoded again whenever the feature has changed.
 
     With `keeps_means`, each image takes the position of its cluster's mean in the frozen space: five images describe a
     category worse than the mean of all that were labeled.

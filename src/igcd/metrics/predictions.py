@@ -203,7 +203,7 @@ def _refuse_contradictions(coded: CodedPredictions, image: IntArray, predictions
         raise _fault(
             source,
             row,
-            f"image {_shown(predictions.image_id[row])} stands already in line {first + 2} for stage "
+            f"image {_shown(predictions.image_id[row])} is already in line {first + 2} for stage "
             f"{coded.stage[row]}, split {predictions.split[row]}; keep one of the two",
         )
     first_rows = np.flatnonzero(np.diff(np.maximum.accumulate(image), prepend=-1))  # images are numbered as they appear
@@ -319,7 +319,7 @@ def _positions(header: Sequence[str], source: str) -> list[int]:
         )
     twice = [name for name in COLUMNS if list(header).count(name) > 1]
     if twice:
-        raise IgcdError(f"{source}, line 1: column {twice[0]} stands twice; keep one")
+        raise IgcdError(f"{source}, line 1: column {twice[0]} appears twice; keep one")
     return [list(header).index(name) for name in COLUMNS]
 
 

@@ -74,7 +74,7 @@ class Jobs:
         """Begins a piece of work, which returns a sentence; raises while another one runs."""
         with self._lock:
             if self._job is not None and self._job.state == "running":
-                raise ConflictError("one thing is being done already; wait until it is done, or cancel it")
+                raise ConflictError("another job is running; wait until it is done, or cancel it")
             self._job = Job(1 if self._job is None else self._job.id + 1, kind)
             self._stop.clear()
             started = self._job

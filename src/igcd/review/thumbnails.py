@@ -1,6 +1,6 @@
 """Small pictures of photos, made when first asked for and kept in the workspace.
 
-Photos are always decoded and encoded anew: what the browser gets is a JPEG of ours, never a file of somebody else with
+Photos are always decoded and encoded again: what the browser gets is a JPEG of ours, never a file of somebody else with
 whatever it may contain, nor the place it was taken at.
 """
 
@@ -66,7 +66,7 @@ class Thumbnails:
         return content
 
     def path(self, photo_id: int) -> Path:
-        """Where the picture of a photo is kept. A photo id stands for one content for ever."""
+        """Where the picture of a photo is kept. A photo id stands for one content forever."""
         return self.folder / str(photo_id // PER_FOLDER) / f"{photo_id}.jpg"
 
     async def _in_pool(self, make: Callable[[], bytes]) -> bytes:

@@ -48,7 +48,7 @@ class StreamSpec(BaseModel):
     images_old: int = Field(default=25, ge=1)
     """Images per category at each stage it comes back to; fewer where a category is small."""
     redraw: bool | None = None
-    """Whether images of a category that comes back are drawn anew at each stage and may come again; unset: no."""
+    """Whether images of a category that comes back are drawn again at each stage and may come again; unset: no."""
     labeled_share: float = Field(default=0.5, gt=0, lt=1)
     """static: the share of a labeled category's images that is labeled."""
     test_per_category: int | None = Field(default=None, ge=1)
@@ -323,14 +323,16 @@ def _by_category(categories: IntArray, order: IntArray = NOTHING) -> list[IntArr
     return np.split(by_category, ends[:-1])
 
 
-def _category_order(category_names: Sequence[str], given: tuple[str, ...] | None, rng: np.random.Generator) -> IntArray:
+def _category_order(
+    category_names: Sequence[str], listed: tuple[str, ...] | None, rng: np.random.Generator
+) -> IntArray:
     """Category codes in the order in which they are met: drawn by name, so that the codes do not matter."""
     by_name = np.argsort(np.asarray(category_names, dtype=np.str_), kind="stable").astype(np.int64)
-    if given is None:
+    if listed is None:
         return by_name[shuffled(len(by_name), rng)]
     code_of = {name: code for code, name in enumerate(category_names)}
-    unknown = [name for name in given if name not in code_of]
-    if unknown or len(set(given)) != len(given):
+    unknown = [name for name in listed if name not in code_of]
+    if unknown or len(set(listed)) != len(listed):
         wrong = f"{unknown[0]!r} is not a category of the data" if unknown else "a category is listed twice"
         raise IgcdError(f"the category order must list each category once: {wrong}; correct the file")
-    return np.asarray([code_of[name] for name in given], dtype=np.int64)
+    return np.asarray([code_of[name] for name in listed], dtype=np.int64)

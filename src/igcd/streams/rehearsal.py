@@ -25,8 +25,8 @@ def rehearse(split: Split, like: StreamSpec | None = None) -> Split:
     Where the spec of the stream says how many images a category has at each of its stages, those of the rehearsal are
     in the same proportions, as many as the labels allow.
     """
-    given = split.stages[0].labeled
-    names, categories = np.unique(np.asarray(given.categories), return_inverse=True)
+    labeled = split.stages[0].labeled
+    names, categories = np.unique(np.asarray(labeled.categories), return_inverse=True)
     n_novel = round(NOVEL_SHARE * len(names))
     fewest = int(np.bincount(categories).min()) if len(names) else 0
     if n_novel < 1 or fewest < 4:
@@ -42,7 +42,7 @@ def rehearse(split: Split, like: StreamSpec | None = None) -> Split:
         split.seed,
         name=f"{split.name}-rehearsal",
         source=split.source,
-        image_ids=given.image_ids,
+        image_ids=labeled.image_ids,
         categories=categories,
         category_names=names.tolist(),
         is_test=np.zeros(len(categories), dtype=bool),

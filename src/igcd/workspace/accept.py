@@ -1,4 +1,4 @@
-"""`igcd accept`: closes a stage. What was confirmed becomes labels; R is chosen anew within its budget."""
+"""`igcd accept`: closes a stage. What was confirmed becomes labels; R is chosen again within its budget."""
 
 import sqlite3
 
@@ -64,6 +64,6 @@ def _stage_to_close(db: sqlite3.Connection) -> tuple[int, str]:
     ).fetchone()[0]
     if row["state"] == "open" or n_waiting:
         raise IgcdError(
-            f"stage {row['stage']} has {n_waiting:,} photos nobody has looked at; run `igcd discover` first"
+            f"stage {row['stage']} has {n_waiting:,} photos that were not discovered yet; run `igcd discover` first"
         )
     return int(row["stage"]), str(row["encoder"])

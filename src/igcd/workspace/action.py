@@ -60,11 +60,16 @@ class Action:
         self._keep("assignments", photo_ids)
         self._keep("labels", photo_ids)
 
-    def create(self, given: CategoryName | None, *, stage: int) -> int:
+    def create(self, new_name: CategoryName | None, *, stage: int) -> int:
         """A new category, with a name accepted, without one discovered."""
         cursor = self.db.execute(
             "INSERT INTO categories (name, parent, state, found_stage, version) VALUES (?, ?, ?, ?, 0)",
-            (given and given.full, given and given.parent, "discovered" if given is None else "accepted", stage),
+            (
+                new_name and new_name.full,
+                new_name and new_name.parent,
+                "discovered" if new_name is None else "accepted",
+                stage,
+            ),
         )
         category_id = int(cursor.lastrowid or 0)
         self._before["categories"][category_id] = None

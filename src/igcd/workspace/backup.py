@@ -61,7 +61,7 @@ def restore(folder: Path) -> Restored:
     if not backup.is_file():
         raise IgcdError(f"there is no {BACKUP_FILE} in {folder}, which `igcd accept` makes; take a backup of your own")
     if fault := file_fault(backup):
-        raise IgcdError(f"{backup} is damaged, too ({fault}); take a backup of your own, the photos are untouched")
+        raise IgcdError(f"{backup} is damaged as well ({fault}); take a backup of your own, the photos are untouched")
     if holds_workspace(folder) and not _is_damaged(folder):
         raise IgcdError(f"{catalog} is not damaged, nothing was restored; `igcd undo` takes back decisions")
     unfinished = unfinished_name(catalog)

@@ -270,7 +270,7 @@ def _in_plain_words(folder: Path) -> Iterator[None]:
         if "full" in reason:
             raise IgcdError(f"the disk of {folder} is full; free some space, nothing was lost") from None
         if "disk I/O" in reason:
-            raise IgcdError(f"the disk of {folder} fails ({reason}); check it, and try again") from None
+            raise IgcdError(f"the disk of {folder} failed ({reason}); check it, and try again") from None
         _raise_if_damaged(folder, reason)
         raise
     except sqlite3.DatabaseError as error:

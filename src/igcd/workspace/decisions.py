@@ -32,9 +32,9 @@ def name(
     catalog: Catalog, category_id: int, text: str, *, author: str, seen: Mapping[int, int] | None = None
 ) -> Decision:
     """Gives a category a name; a discovered one is thereby accepted, with the photos it holds now."""
-    given = parse_name(text)
+    new_name = parse_name(text)
     with catalog.transaction() as db:
-        return _give_name(Action(db, "name", author, seen), category_id, given)
+        return _give_name(Action(db, "name", author, seen), category_id, new_name)
 
 
 def accept_category(
@@ -52,7 +52,7 @@ def accept_category(
 def merge(
     catalog: Catalog, category_id: int, into_id: int, *, author: str, seen: Mapping[int, int] | None = None
 ) -> Decision:
-    """Puts all photos of a category into another. The id of the first stays, and leads to the other for ever.
+    """Puts all photos of a category into another. The id of the first stays, and leads to the other forever.
 
     The survivor is known if either was, under the name of the known one (`igcd.memory.merging.merged`). With a known
     category, the photos of a discovered one are confirmed, whichever of the two goes into the other.
@@ -97,35 +97,35 @@ def split(
 
     Where they are all photos of a discovered category, it is that one which gets the name.
     """
-    given = None if name is None else parse_name(name)
+    new_name = None if name is None else parse_name(name)
     with catalog.transaction() as db:
         action = Action(db, "split", author, seen)
         photos, sources = _chosen(action, photo_ids, with_near_duplicates=with_near_duplicates)
         for source in sources:
             if set(_photos_in(db, source)) == set(photos):  # gathered from several places, a category may end up empty
-                if given is not None and action.touch(source)["state"] == "discovered":
+                if new_name is not None and action.touch(source)["state"] == "discovered":
                     action.kind = "name"
-                    return _give_name(action, source, given)
+                    return _give_name(action, source, new_name)
                 raise IgcdError(
                     f"all photos of category {source} were chosen, which leaves none behind; name or merge the category"
                 )
-        if given is not None:
-            _require_free_name(db, given, except_for=None)
-        new_id = action.create(given, stage=_stage_of(db, photos))
+        if new_name is not None:
+            _require_free_name(db, new_name, except_for=None)
+        new_id = action.create(new_name, stage=_stage_of(db, photos))
         db.execute(
             "UPDATE assignments SET category = ?, is_peak = 0, is_confirmed = ? "
             "WHERE photo IN (SELECT value FROM json_each(?))",
-            (new_id, given is not None, id_list(photos)),
+            (new_id, new_name is not None, id_list(photos)),
         )
         db.execute(
             "UPDATE assignments SET is_peak = 1 WHERE photo = "
             "(SELECT photo FROM assignments WHERE category = ? ORDER BY typicality DESC, photo LIMIT 1)",
             (new_id,),
         )
-        _relabel(db, photos, None if given is None else new_id)
+        _relabel(db, photos, None if new_name is None else new_id)
         if sources:
             liken(db, new_id, sources[0])
-        payload = {"new": new_id, "from": sources, "n_photos": len(photos), "name": given and given.full}
+        payload = {"new": new_id, "from": sources, "n_photos": len(photos), "name": new_name and new_name.full}
         return action.note(payload)
 
 
@@ -213,7 +213,7 @@ def close_stage(
     """
     with catalog.transaction() as db:
         if seen_revision is not None and current_revision(db) != seen_revision:
-            raise ConflictError("somebody decided something while the stage was being closed: accept it again")
+            raise ConflictError("a decision was made while the stage was being closed; accept it again")
         action = Action(db, "close", author, seen=None)
         accepted = [row["id"] for row in db.execute("SELECT id FROM categories WHERE state = 'accepted' ORDER BY id")]
         for category_id in accepted:
@@ -246,13 +246,13 @@ def _chosen(action: Action, photo_ids: Iterable[int], *, with_near_duplicates: b
 
     Near-duplicates that are in the same category come along: one decision covers them.
     """
-    given = sorted(set(photo_ids))
+    chosen_ids = sorted(set(photo_ids))
     rows = action.db.execute(
         "SELECT a.photo, a.category FROM assignments a WHERE a.photo IN (SELECT value FROM json_each(?))",
-        (id_list(given),),
+        (id_list(chosen_ids),),
     ).fetchall()
-    if not given or len(rows) < len(given):
-        missing = sorted(set(given) - {row["photo"] for row in rows})
+    if not chosen_ids or len(rows) < len(chosen_ids):
+        missing = sorted(set(chosen_ids) - {row["photo"] for row in rows})
         reason = f"photo {missing[0]} has no category yet or does not exist" if missing else "none was chosen"
         raise IgcdError(f"a decision about photos needs photos of this workspace: {reason}")
     if with_near_duplicates:
@@ -270,7 +270,7 @@ def _chosen(action: Action, photo_ids: Iterable[int], *, with_near_duplicates: b
             SELECT a.photo, a.category FROM groups g
             JOIN assignments a ON a.photo = g.photo AND a.category IS g.category
             """,
-            (id_list(given),),
+            (id_list(chosen_ids),),
         ).fetchall()
     n_from: dict[int, int] = {}
     for row in rows:
@@ -283,17 +283,17 @@ def _chosen(action: Action, photo_ids: Iterable[int], *, with_near_duplicates: b
     return photos, sorted(n_from, key=lambda category: (-n_from[category], category))
 
 
-def _give_name(action: Action, category_id: int, given: CategoryName) -> Decision:
+def _give_name(action: Action, category_id: int, new_name: CategoryName) -> Decision:
     before = action.touch(category_id)
-    _require_free_name(action.db, given, except_for=category_id)
+    _require_free_name(action.db, new_name, except_for=category_id)
     action.db.execute(
         "UPDATE categories SET name = ?, parent = ?, is_deferred = 0, "
         "state = CASE state WHEN 'discovered' THEN 'accepted' ELSE state END WHERE id = ?",
-        (given.full, given.parent, category_id),
+        (new_name.full, new_name.parent, category_id),
     )
     if before["state"] == "discovered":
         _confirm_all(action, category_id)
-    return action.note({"category": category_id, "name": given.full, "was": before["name"]})
+    return action.note({"category": category_id, "name": new_name.full, "was": before["name"]})
 
 
 def _standing(category: Mapping[str, Any]) -> Standing[str | None]:
@@ -333,10 +333,12 @@ def _stage_of(db: sqlite3.Connection, photo_ids: Sequence[int]) -> int:
     return int(row[0])
 
 
-def _require_free_name(db: sqlite3.Connection, given: CategoryName, *, except_for: int | None) -> None:
+def _require_free_name(db: sqlite3.Connection, new_name: CategoryName, *, except_for: int | None) -> None:
     row = db.execute(
         "SELECT id FROM categories WHERE name = ? AND id IS NOT ? AND state IN ('labeled', 'discovered', 'accepted')",
-        (given.full, except_for),
+        (new_name.full, except_for),
     ).fetchone()
     if row is not None:
-        raise IgcdError(f"category {row['id']} is called {given.full!r} already; merge into it, or choose another name")
+        raise IgcdError(
+            f"category {row['id']} is called {new_name.full!r} already; merge into it, or choose another name"
+        )

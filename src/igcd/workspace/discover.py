@@ -26,11 +26,11 @@ MAX_ATTEMPTS = 3
 
 @dataclass(frozen=True)
 class Report:
-    """What a discovery found. Figures are of the new photos and of those decided anew."""
+    """What a discovery found. Figures are of the new photos and of those decided again."""
 
     stage: int
     n_new: int
-    n_anew: int = 0  # looked at before, confirmed by nobody, decided anew
+    n_anew: int = 0  # looked at before, confirmed by nobody, decided again
     n_recognized: int = 0  # of known categories
     n_likely: int = 0  # of those, very likely
     n_known: int = 0  # known categories they are of
@@ -56,7 +56,7 @@ look.'
         >>> Report(0, 0, n_labeled=30).sentence()
         'no new photos; 30 labeled ones were looked at.'
         >>> Report(0, 0, n_anew=2, n_unsure=2).sentence()
-        '2 photos that you have not confirmed were decided anew: no new category, 2 need a look.'
+        '2 photos that you have not confirmed were decided again: no new category, 2 need a look.'
         """
         if not self.n_new and not self.n_anew:
             labeled = f"; {self.n_labeled:,} labeled ones were looked at" if self.n_labeled else "; add some first"
@@ -67,7 +67,7 @@ look.'
         if self.n_anew:
             were = "was" if self.n_anew == 1 else "were"
             photos = f"{self.n_anew:,} more" if self.n_new else counted(self.n_anew, "photo")
-            parts.append(f"{photos} that you have not confirmed {were} decided anew")
+            parts.append(f"{photos} that you have not confirmed {were} decided again")
         found = in_words(
             n_likely=self.n_likely,
             n_categories=self.n_categories,
@@ -91,7 +91,7 @@ def discover(
     embedding: Progress | None = None,
     working: Callable[[str], None] = lambda _what: None,
 ) -> Report:
-    """Looks at all photos that nobody has looked at yet, and decides anew about those nobody has confirmed.
+    """Looks at all photos that nobody has looked at yet, and decides again about those nobody has confirmed.
 
     Everything but the features is written in one transaction at the end. Where somebody decided something meanwhile,
     the search is done again with what was decided. `adapted` is the file the encoder's tail came from, if it did.
@@ -111,7 +111,7 @@ def discover(
         with catalog.snapshot() as db:
             revision = current_revision(db)
             fineness = (setting(db, "granularity") or 0.0) if granularity is None else granularity
-            evidence, features = with_features(db, gather_evidence(db, stage, anew=True), encoder.key)
+            evidence, features = with_features(db, gather_evidence(db, stage, again=True), encoder.key)
             former = former_categories(db, stage)
             is_known = _is_known(db)
             n_labeled = n_fresh_labels(db, stage)
@@ -142,7 +142,7 @@ def discover(
             )
             db.execute("INSERT OR REPLACE INTO settings VALUES ('granularity', ?)", (json.dumps(fineness),))
             return report
-    raise ConflictError("decisions kept coming in while photos were looked at; discover again when nobody is deciding")
+    raise ConflictError("decisions were made while photos were being compared; discover again when nobody is deciding")
 
 
 def _is_as_discovered(db: sqlite3.Connection, stage: int, encoder_key: str, granularity: float) -> bool:
@@ -300,7 +300,7 @@ def _last_stage(db: sqlite3.Connection) -> int:
 def _photos_to_embed(db: sqlite3.Connection, stage: int) -> list[int]:
     """All photos of the stage, and those of earlier ones that take part."""
     of_stage = db.execute("SELECT id FROM photos WHERE stage = ? AND broken IS NULL", (stage,))
-    return sorted({*(row["id"] for row in of_stage), *gather_evidence(db, stage, anew=True).photo_ids.tolist()})
+    return sorted({*(row["id"] for row in of_stage), *gather_evidence(db, stage, again=True).photo_ids.tolist()})
 
 
 def _is_known(db: sqlite3.Connection) -> dict[int, bool]:

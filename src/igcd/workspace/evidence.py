@@ -45,16 +45,16 @@ class Evidence:
         return len(self.photo_ids)
 
 
-def gather_evidence(db: sqlite3.Connection, stage: int, *, anew: bool = False) -> Evidence:
+def gather_evidence(db: sqlite3.Connection, stage: int, *, again: bool = False) -> Evidence:
     """Everything a discovery at this stage may use.
 
     Labels of the stage and photos confirmed in it count in full; of accepted stages what R holds. New are the photos
-    without an assignment, and those an earlier discovery was unsure of; `anew`: all photos of the stage that nobody has
+    without an assignment, and those an earlier discovery was unsure of; `again`: all photos of the stage nobody has
     confirmed, except in categories that a person made. Of near-duplicates one speaks for all.
     """
     label_of = _labels(db, stage)
-    new = _new_photos(db, stage, anew=anew)
-    guess_of = {photo: category for photo, category in _guesses(db, stage, anew=anew).items() if photo not in new}
+    new = _new_photos(db, stage, again=again)
+    guess_of = {photo: category for photo, category in _guesses(db, stage, again=again).items() if photo not in new}
     rejected = _rejected(db)
     for category, photos in rejected.items():
         guess_of |= dict.fromkeys(photos[:N_GUESSED], category)
@@ -76,7 +76,7 @@ def gather_evidence(db: sqlite3.Connection, stage: int, *, anew: bool = False) -
 
 
 def former_categories(db: sqlite3.Connection, stage: int) -> dict[int, int]:
-    """The category of each photo in those found at this stage that may be decided anew: nobody has decided on them."""
+    """The category of each photo in those found at this stage that may be decided again: nobody has decided on them."""
     rows = db.execute(
         f"SELECT a.photo, a.category FROM assignments a JOIN categories c ON c.id = a.category "
         f"WHERE NOT a.is_confirmed AND c.state = 'discovered' AND c.found_stage = ? AND c.id NOT IN ({MADE_BY_PERSON})",
@@ -132,7 +132,7 @@ def _labels(db: sqlite3.Connection, stage: int) -> dict[int, int]:
     return {row["photo"]: row["category"] for row in rows}
 
 
-def _new_photos(db: sqlite3.Connection, stage: int, *, anew: bool) -> dict[int, bool]:
+def _new_photos(db: sqlite3.Connection, stage: int, *, again: bool) -> dict[int, bool]:
     """The photos to be assigned, and whether nobody has looked at them before."""
     rows = db.execute(
         f"""
@@ -146,13 +146,13 @@ def _new_photos(db: sqlite3.Connection, stage: int, *, anew: bool) -> dict[int, 
             ))
         ) ORDER BY p.id
         """,
-        (stage, anew),
+        (stage, again),
     )
     return {row["id"]: bool(row["is_fresh"]) for row in rows}
 
 
-def _guesses(db: sqlite3.Connection, stage: int, *, anew: bool) -> dict[int, int]:
-    """The most typical photos of each discovered category nobody has decided about; `anew`: found before this stage."""
+def _guesses(db: sqlite3.Connection, stage: int, *, again: bool) -> dict[int, int]:
+    """The most typical photos of each discovered category nobody decided about; `again`: found before this stage."""
     rows = db.execute(
         f"""
         SELECT photo, category FROM (
@@ -162,7 +162,7 @@ def _guesses(db: sqlite3.Connection, stage: int, *, anew: bool) -> dict[int, int
             AND (NOT ?2 OR c.found_stage < ?1 OR c.id IN ({MADE_BY_PERSON}))
         ) WHERE place <= ?3
         """,
-        (stage, anew, N_GUESSED),
+        (stage, again, N_GUESSED),
     )
     return {row["photo"]: row["category"] for row in rows}
 

@@ -90,7 +90,7 @@ def export(
         ).fetchone()[0]
         if n_waiting and not confirmed_only:
             raise IgcdError(
-                f"an export needs photos that were looked at, {n_waiting:,} of them were not yet; run "
+                f"an export needs photos that were discovered, {n_waiting:,} of them were not yet; run "
                 f"`igcd discover {catalog.folder}` first, or give --confirmed-only for what you labeled and confirmed"
             )
         rows = db.execute(
@@ -109,7 +109,7 @@ def export(
         photos = [photo for photo in photos if photo.is_confirmed or photo.is_guess_of(min_probability)]
     if not photos:
         raise IgcdError(
-            "no photo is to be exported: none is confirmed or as probable as asked for; review some, or lower "
+            "there are no photos to export: none is confirmed or as probable as asked for; review some, or lower "
             "--min-probability"
         )
     if kind == "csv":

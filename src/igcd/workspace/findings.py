@@ -59,9 +59,9 @@ def describe(
     model: CategoryDiscoverer, evidence: Evidence, features: Features, is_known: Mapping[int, bool]
 ) -> Findings:
     """The answers of a fitted classifier, as they are written into the catalog."""
-    given = np.where(evidence.guesses != UNLABELED, evidence.guesses, evidence.labels)
-    given = np.where(np.isin(given, evidence.rejected), UNLABELED, given)
-    assigned = np.where(given != UNLABELED, given, model.assign(features))
+    decided = np.where(evidence.guesses != UNLABELED, evidence.guesses, evidence.labels)
+    decided = np.where(np.isin(decided, evidence.rejected), UNLABELED, decided)
+    assigned = np.where(decided != UNLABELED, decided, model.assign(features))
     probability, typicality, best, best_probability = _closeness(model, features, assigned)
     peaks = {discovery.id: discovery.peak for discovery in model.discoveries_}
     novel = [(int(model.ledger_.categories[found].label), peaks[found]) for found in model.ledger_.live("novel")]

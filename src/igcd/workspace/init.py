@@ -47,18 +47,18 @@ def init_workspace(
         raise IgcdError(f"{images} is not a folder of photos; give --images FOLDER")
     with new_folder(folder):
         found = find_photos([images], workspace=folder)
-        given: dict[FoundFile, str] = {}
+        label_of: dict[FoundFile, str] = {}
         refused: dict[FoundFile, str] = {}
         in_file: dict[LabelConflict, str | None] = {}
         if labels is not None and labels.suffix.lower() == ".json":
-            given, in_file = labels_from_json(labels, images, found, on_conflict)
-            refuse_unusable(given, labels)
+            label_of, in_file = labels_from_json(labels, images, found, on_conflict)
+            refuse_unusable(label_of, labels)
         elif labels is not None:
-            given = labels_from_table(labels, images, found)
+            label_of = labels_from_table(labels, images, found)
         elif from_folders:
-            given = labels_from_folders(images, found)
+            label_of = labels_from_folders(images, found)
             refused = {
-                file: f"the folder cannot be a category: {reason}" for file, reason in unusable_names(given).items()
+                file: f"the folder cannot be a category: {reason}" for file, reason in unusable_names(label_of).items()
             }
         reading = read_photos(found, set_aside=refused, progress=progress)
         if labels is not None and labels.suffix.lower() != ".json":
@@ -66,7 +66,7 @@ def init_workspace(
             by_place = {Path(file.root, file.path).relative_to(real).as_posix(): file for file in found}
             reading = reading.with_shots({by_place[place]: shot for place, shot in shots.items() if place in by_place})
         settled, conflicts = settle(
-            {file: label for file, label in given.items() if file not in refused}, reading.content_of, on_conflict
+            {file: label for file, label in label_of.items() if file not in refused}, reading.content_of, on_conflict
         )
 
         def set_up(db: sqlite3.Connection) -> None:

@@ -26,14 +26,14 @@ def parse_name(text: str) -> CategoryName:
     >>> parse_name(" owl ")
     CategoryName(full='owl', parent=None)
     """
-    given = unicodedata.normalize("NFC", text)
-    if any(unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp") for letter in given.strip()):
+    normalized = unicodedata.normalize("NFC", text)
+    if any(unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp") for letter in normalized.strip()):
         raise IgcdError(f"a name is text on one line, got {text!r}; leave out tabs, line breaks and control characters")
-    parts = [" ".join(part.split()) for part in given.split("/")]
+    parts = [" ".join(part.split()) for part in normalized.split("/")]
     if not all(parts):
         raise IgcdError(f'a name must not be empty, nor a part of one, got {text!r}; write "owl" or "genus/species"')
     if not all(any(map(_is_visible, part)) for part in parts):
-        raise IgcdError(f"a name needs letters one can see, got {text!a}; type it again")
+        raise IgcdError(f"a name needs visible letters, got {text!a}; type it again")
     full = "/".join(parts)
     if len(full) > MAX_LENGTH:
         raise IgcdError(f"a name has at most {MAX_LENGTH} letters, got {len(full)}; shorten it")

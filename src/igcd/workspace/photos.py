@@ -119,23 +119,23 @@ def find_photos(paths: Sequence[Path], *, workspace: Path, registered: Iterable[
     """
     own, roots = Path(os.path.realpath(workspace)), sorted(registered, key=len)
     found: dict[FoundFile, None] = {}
-    for given in paths:
-        real = Path(os.path.realpath(given))
+    for path in paths:
+        real = Path(os.path.realpath(path))
         if not real.exists():
-            raise IgcdError(f"{given} does not exist; give a folder of photos")
+            raise IgcdError(f"{path} does not exist; give a folder of photos")
         if real.is_dir():
             folder, names = real, [path.removeprefix("./") for path in image_paths(real, ".")]
         else:
             folder, names = real.parent, [real.name] if looks_like_image(real.name) else []
         if not _is_text(str(folder)):
-            raise IgcdError(f"the name of the folder {str(given)!r} has undecodable bytes; rename it")
+            raise IgcdError(f"the name of the folder {str(path)!r} has undecodable bytes; rename it")
         root = next((Path(path) for path in roots if folder.is_relative_to(path)), folder)
         prefix = folder.relative_to(root).as_posix()
         in_folder = [name if prefix == "." else f"{prefix}/{name}" for name in names]
         files = [FoundFile(str(root), name) for name in in_folder if not Path(root, name).is_relative_to(own)]
         if not files:
             raise IgcdError(
-                f"there are no photos in {given}; give a folder that holds some (jpg, png, webp, tif, heic …)"
+                f"there are no photos in {path}; give a folder that holds some (jpg, png, webp, tif, heic …)"
             )
         found |= dict.fromkeys(files)
     return list(found)
@@ -337,24 +337,24 @@ def _label(db: sqlite3.Connection, label_of: Mapping[int, tuple[FoundFile, str]]
     revision = next_revision(db)
     n_labeled, conflicts = 0, []
     for photo, (file, text) in label_of.items():
-        given = parse_name(text)
-        if given.full not in id_of:
+        name = parse_name(text)
+        if name.full not in id_of:
             cursor = db.execute(
                 "INSERT INTO categories (name, parent, state, found_stage, version) VALUES (?, ?, 'labeled', ?, ?)",
-                (given.full, given.parent, stage, revision),
+                (name.full, name.parent, stage, revision),
             )
-            id_of[given.full] = int(cursor.lastrowid or 0)
+            id_of[name.full] = int(cursor.lastrowid or 0)
         former = db.execute(
             "SELECT l.category, c.name FROM labels l JOIN categories c ON c.id = l.category WHERE l.photo = ?", (photo,)
         ).fetchone()
-        if former is not None and former["category"] != id_of[given.full]:
+        if former is not None and former["category"] != id_of[name.full]:
             conflicts.append(f"{file.path} is {text!r}, the workspace has it as {former['name']!r}")
         elif former is None:
-            db.execute("INSERT INTO labels VALUES (?, ?, ?, 'given')", (photo, id_of[given.full], stage))
+            db.execute("INSERT INTO labels VALUES (?, ?, ?, 'given')", (photo, id_of[name.full], stage))
             n_labeled += 1
     if conflicts:
         raise IgcdError(
-            f"{len(conflicts):,} of the photos have another label in the workspace, see below; leave them out, or move "
+            f"{len(conflicts):,} photos have another label in the workspace, see below; leave them out, or move "
             "them on the review page",
             details=conflicts,
         )

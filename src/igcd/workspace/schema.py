@@ -57,7 +57,7 @@ CREATE TABLE features (
     UNIQUE (encoder, content_hash)
 );
 
--- Ids are for ever: AUTOINCREMENT never gives one again.
+-- Ids are permanent: AUTOINCREMENT never gives one again.
 CREATE TABLE categories (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     name TEXT,               -- all of it, like "Parus/Parus major"
@@ -71,7 +71,7 @@ CREATE TABLE categories (
 CREATE UNIQUE INDEX live_names ON categories (name)
     WHERE name IS NOT NULL AND state IN ('labeled', 'discovered', 'accepted');
 
--- What a photo is held to be. No row: not looked at yet; category NULL: unsure.
+-- The category a photo is assigned to. No row: not looked at yet; category NULL: unsure.
 CREATE TABLE assignments (
     photo INTEGER PRIMARY KEY REFERENCES photos,
     stage INTEGER NOT NULL REFERENCES stages,

@@ -1,4 +1,4 @@
-"""Invented names: Latin-like binomials that nobody bears twice, and what people call the species."""
+"""Invented names: Latin-like binomials, each used once, and what people call the species."""
 
 from igcd.data.fieldguide.bodies.plan import BodyPlan
 from igcd.data.fieldguide.dice import Dice

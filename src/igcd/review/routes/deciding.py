@@ -65,7 +65,7 @@ def deciding_routes(catalog: Catalog, *, read_only: bool, author: str) -> APIRou
 
     def require_writable() -> None:
         if read_only:
-            raise HTTPException(403, "this page is for looking only; start `igcd review` without --read-only to decide")
+            raise HTTPException(403, "this page is read-only; start `igcd review` without --read-only to decide")
 
     router = APIRouter(prefix="/api", dependencies=[Depends(require_writable)])
 

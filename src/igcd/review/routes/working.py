@@ -52,12 +52,13 @@ def working_routes(catalog: Catalog, jobs: Jobs, *, read_only: bool, uses_paths:
 
     def require_writable() -> None:
         if read_only:
-            raise HTTPException(403, "this page is for looking only; start `igcd review` without --read-only to decide")
+            raise HTTPException(403, "this page is read-only; start `igcd review` without --read-only to decide")
 
     def require_paths() -> None:
         if not uses_paths:
             raise HTTPException(
-                403, "paths of this machine are only named from this machine; use igcd add and igcd export there"
+                403,
+                "paths can be entered only on the machine that runs igcd review; use igcd add and igcd export there",
             )
 
     router = APIRouter(prefix="/api/work", dependencies=[Depends(require_writable)])

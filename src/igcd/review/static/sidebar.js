@@ -4,13 +4,13 @@ import { get } from "./api.js";
 import { breakable, button, byId, el, grouped, percent, plural, thumbnail } from "./dom.js";
 import { GALLERIES, NO_WISH, wish } from "./views.js";
 
-// How many new categories: a slider that decides anew what nobody has confirmed.
+// How many new categories: a slider that decides again what nobody has confirmed.
 export function granularitySlider(value, onChange) {
   const slider = el("input", { type: "range", min: "-2", max: "2", step: "0.5", value, id: "granularity", "aria-describedby": "granularity-hint" });
   slider.addEventListener("change", () => onChange(Number(slider.value)));
   return el("div", { class: "slider" }, el("label", { for: "granularity", text: "New categories" }),
     el("div", { class: "slider-row" }, el("span", { class: "small muted", text: "fewer" }), slider, el("span", { class: "small muted", text: "more" })),
-    el("p", { class: "small muted", id: "granularity-hint", text: "What you have not confirmed is decided anew." }));
+    el("p", { class: "small muted", id: "granularity-hint", text: "What you have not confirmed is decided again." }));
 }
 
 // The groups around the one that is shown; there may be thousands.
@@ -139,7 +139,7 @@ async function fillChoices(folder, spots) {
   }
 }
 
-// Categories as a tree: those most alike are together. A branch all of one parent bears its name.
+// Categories as a tree: those most alike are together. A branch all of one parent has its name.
 export async function showTree(categories, currentId, onOpen) {
   const { tree } = await get("tree");
   const leaf = (id) => {

@@ -36,7 +36,7 @@ export function openSteps(page) {
     ["Add photos", usesPaths ? "A folder of this machine. Photos stay where they are." : "Only from this machine itself: igcd add DIR FOLDER.", usesPaths,
       () => { dialog.close(); askFolder(page); }],
     [outlook.n_waiting ? `Discover ${plural(outlook.n_waiting, "photo")}` : "Discover again",
-      outlook.n_waiting ? "Finds out what the new photos are." : "Decides anew about everything you have not confirmed, with all you have said by now.",
+      outlook.n_waiting ? "Finds out what the new photos are." : "Decides again about everything you have not confirmed, with all you have said by now.",
       outlook.n_waiting > 0 || outlook.state === "discovered", run("discover", {})],
     [`Accept stage ${outlook.stage}`, isOpen ? "What you confirmed becomes labels, and the next photos build on it. It can be undone with igcd undo." : outlook.state === "accepted" ? "It is accepted already." : "Discover first.",
       isOpen, run("accept", {})],

@@ -7,7 +7,7 @@ from pathlib import Path
 from sklearn.datasets import load_digits
 from tools.draw_how_it_works import draw, make_example
 
-PAGE = Path(__file__).parents[1] / "docs" / "how_it_works.md"
+PAGE = Path(__file__).parents[2] / "docs" / "how_it_works.md"
 
 
 def test_there_is_a_picture_for_every_step(tmp_path):

@@ -11,7 +11,7 @@ import yaml
 from review.live_page import chromium_path
 from tools.gather_docs import example_page, find_faults, gather, pages_of_menu, with_site_links
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def read_menu():

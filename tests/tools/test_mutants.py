@@ -15,7 +15,7 @@ def f(x: int = 2, *, strict: bool = True) -> "int":
     """Of 1."""
     if x < 3 and not strict:
         raise ValueError(f"at most {x + 1}")
-    return min(x * 2, -x)
+    return min(x * 2, -x, *zip(strict=True))
 '''
 
 

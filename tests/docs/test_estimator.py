@@ -9,7 +9,7 @@ from igcd import CategoryDiscoverer
 
 VERBS = ["rename", "merge", "split", "reject", "partial_fit", "state_dict", "assign", "sub_categories", "transform"]
 VERBS += ["plot_map", "plot_categories"]
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 def test_the_page_shows_what_is_printed(capsys, tmp_path, monkeypatch):

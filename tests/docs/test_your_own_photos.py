@@ -20,7 +20,7 @@ from typer.testing import CliRunner
 
 from igcd.cli import app
 
-PAGE = Path(__file__).parents[1] / "docs" / "your_own_photos.md"
+PAGE = Path(__file__).parents[2] / "docs" / "your_own_photos.md"
 BOX = re.compile(r"[\s┏┳┓┡╇┩└┴┘━─│┃]+")
 
 
@@ -105,6 +105,7 @@ def live_through():
     return said, named
 
 
+@pytest.mark.slow  # the review page in processes of its own
 def test_the_guide_runs_command_by_command(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     said, named = live_through()

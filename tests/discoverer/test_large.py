@@ -34,6 +34,7 @@ def partly_labeled(y):
     return np.where((y < 6) & (np.arange(len(y)) % 10 < 2), y, -1)
 
 
+@pytest.mark.slow  # PyNNDescent is compiled at its first call
 @pytest.mark.usefixtures("low_limits")
 def test_a_mapped_file_in_half_precision_gives_what_exact_rows_give(tmp_path):
     x, y = clouds(1_500)

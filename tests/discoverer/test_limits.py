@@ -1,33 +1,14 @@
 """What the estimator does with calls that fail, numbers of any size, and states that are damaged."""
 
 # ruff: noqa: N806 - X is what scikit-learn calls the features
+import copy
+
 import numpy as np
 import pytest
+from discoverer.easy_rows import a_start, blob
 
 from igcd.discoverer import CategoryDiscoverer
 from igcd.memory.category_ledger import DiscovererError
-
-WIDTH = 16
-
-
-def blob(category, n, *, seed=0, spread=0.25):
-    """n rows around a direction of their own: categories that are easy to tell apart."""
-    noise = np.random.default_rng([category, seed]).normal(size=(n, WIDTH))
-    return 5 * np.eye(WIDTH)[category] + spread * noise
-
-
-def a_start(n=30):
-    """Categories 0 to 3 with every second row labeled, 4 and 5 without a label."""
-    X = np.concatenate([blob(category, n) for category in range(6)])
-    truth = np.repeat(range(6), n)
-    return X, np.where((truth < 4) & (np.arange(len(truth)) % 2 == 0), truth, -1), truth
-
-
-@pytest.fixture
-def model():
-    X, y, _ = a_start()
-    return CategoryDiscoverer().fit(X, y)
-
 
 # Nothing by halves ---------------------------------------------------------------------------------------------------
 
@@ -107,12 +88,19 @@ def same_groups(labels, others):
     return is_one_to_one and all(one == other for one, other in pairs if min(one, other) < 1000)
 
 
+@pytest.fixture(scope="module")
+def unscaled():
+    X, y, _ = a_start()
+    kinds = [(dtype, n_components) for dtype in (np.float64, np.float32) for n_components in (256, None)]
+    return {kind: CategoryDiscoverer(n_components=kind[1]).fit(X.astype(kind[0]), y) for kind in kinds}
+
+
 @pytest.mark.parametrize("n_components", [256, None])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("scale", [1e19, 1e-18, 1e25, 1e-30, 2.0**-120])
-def test_scale_is_no_information(scale, dtype, n_components):
+def test_scale_is_no_information(unscaled, scale, dtype, n_components):
     X, y, _ = a_start()
-    model = CategoryDiscoverer(n_components=n_components).fit(X.astype(dtype), y)
+    model = copy.deepcopy(unscaled[dtype, n_components])
     scaled = CategoryDiscoverer(n_components=n_components).fit((X * scale).astype(dtype), y)
     assert same_groups(scaled.labels_, model.labels_)
     later = np.concatenate([blob(0, 5, seed=1), blob(9, 12), blob(4, 5, seed=1)])

@@ -9,7 +9,7 @@ import torch
 from igcd.methods.method import Method
 from igcd.methods.two_views import TwoViews
 
-PAGE = Path(__file__).parents[1] / "docs" / "adding_a_method.md"
+PAGE = Path(__file__).parents[2] / "docs" / "adding_a_method.md"
 VERBS = [name for name in vars(Method) if not name.startswith("_")]
 
 

@@ -8,7 +8,7 @@ import pytest
 from igcd.method_registry import METHODS
 from igcd.method_sections import MethodSection, TrainedSection
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 
 
@@ -44,7 +44,13 @@ def test_links_lead_somewhere(page):
         assert (page.parent / target).exists(), f"{page.name} links to {target}"
 
 
-def test_the_options_of_every_method_that_trains_are_told_once():
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_tests_that_a_page_names_are_there(page):
+    for path in re.findall(r"\btests/[\w/]+(?:\.py)?", page.read_text(encoding="utf-8")):
+        assert page.name == "CHANGELOG.md" or (ROOT / path).exists(), f"{page.name} names {path}"
+
+
+def test_the_options_of_every_method_that_trains_are_explained_once():
     page = (ROOT / "docs" / "comparing.md").read_text(encoding="utf-8")
     assert all(f"`{option}`" in page for option in set(TrainedSection.model_fields) - set(MethodSection.model_fields))
 

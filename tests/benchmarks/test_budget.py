@@ -9,6 +9,7 @@ import pytest
 import rivals
 import torch
 
+pytestmark = pytest.mark.usefixtures("narrow_projector")
 RECIPE = """
 stream:
   source: digits
