@@ -1,11 +1,14 @@
 """A person's birds: what `igcd discover` finds in a batch of photos before any decision.
 
-python benchmarks/birds.py --npz cub200_128px.npz [--draws 0,1,2] [--size 224]
+python benchmarks/birds.py --npz cub200_128px.npz [--draws 0,1,2] [--size 224] [--backbone tf_efficientnet_lite2]
 
 Of 38 species drawn from CUB-200-2011's training images, 30 are known by 20 labeled photos each. A batch brings 8 photos
 of each of them and 15 of each of the 8 other species. Photos are written as files and go through a workspace as a
 person's would: init, add, discover. Right is a photo in the category it belongs to, new categories matched one to one
 with new species. A species is found if it is what most photos of some new category are.
+
+How far probabilities can be trusted: of the photos that are called very likely of a known category, how many are of it
+and how many should be by their probabilities; the same for each range of probabilities, all photos in a category.
 """
 
 import argparse
@@ -13,6 +16,7 @@ import json
 import tempfile
 import time
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -26,10 +30,12 @@ from igcd.workspace.catalog import open_catalog
 from igcd.workspace.discover import discover
 from igcd.workspace.features import encoder_of
 from igcd.workspace.init import init_workspace
+from igcd.workspace.outlook import VERY_LIKELY
 from igcd.workspace.photos import add_photos
 
 N_KNOWN, N_NEW = 30, 8
 N_LABELED, N_KNOWN_IN_BATCH, N_NEW_IN_BATCH = 20, 8, 15
+PROBABILITIES = (0.0, 0.2, 0.4, 0.6, 0.8)
 
 
 def write_photos(npz: Path, folder: Path, seed: int) -> dict[str, str]:
@@ -50,28 +56,50 @@ def write_photos(npz: Path, folder: Path, seed: int) -> dict[str, str]:
     return truth
 
 
-def figures(npz: Path, seed: int, size: int) -> dict[str, float | int | str]:
+def figures(npz: Path, seed: int, encoder: dict[str, object]) -> dict[str, object]:
     """One draw of species through a workspace."""
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)
         truth = write_photos(npz, folder, seed)
         started = time.monotonic()
-        init_workspace(folder / "workspace", folder / "known", from_folders=True, encoder={"size": size})
+        init_workspace(folder / "workspace", folder / "known", from_folders=True, encoder=encoder)
         with open_catalog(folder / "workspace") as catalog:
             add_photos(catalog, [folder / "batch"])
             report = discover(catalog, current_encoder(catalog, encoder_of(catalog)))
             named = {category.id: category.name for category in queries.categories(catalog)}
             batch = {path.stem for path in (folder / "batch").iterdir()}
             with catalog.snapshot() as db:
-                rows = db.execute("SELECT path, category FROM photo_paths JOIN assignments USING (photo)")
-                assigned = {Path(row["path"]).stem: row["category"] for row in rows}
+                rows = db.execute("SELECT path, category, probability FROM photo_paths JOIN assignments USING (photo)")
+                rows = rows.fetchall()
+        assigned = {Path(row["path"]).stem: row["category"] for row in rows}
+        probability = {Path(row["path"]).stem: row["probability"] for row in rows}
         seconds = time.monotonic() - started
     predicted = {stem: named.get(assigned.get(stem)) or assigned.get(stem) for stem in batch}
-    return {"draw": seed, "said": report.sentence(), "seconds": round(seconds), **scores(predicted, truth, batch)}
+    right, found = scores(predicted, truth, batch)
+    trust = trusted(predicted, {stem: probability[stem] for stem in batch}, right)
+    return {"draw": seed, "said": report.sentence(), "seconds": round(seconds), **found, **trust}
 
 
-def scores(predicted: dict[str, object], truth: dict[str, str], batch: set[str]) -> dict[str, float | int]:
-    """Shares of the batch that are right, in percent, and the species found."""
+def trusted(predicted: dict[str, object], probability: dict[str, float], right: dict[str, bool]) -> dict[str, object]:
+    """Photos by what their probability promises and what came true: [photos, percent promised, percent right]."""
+
+    def kept(stems: list[str]) -> list[float]:
+        promised, came = (np.mean([of[stem] for stem in stems]) if stems else 0.0 for of in (probability, right))
+        return [len(stems), round(100 * float(promised), 1), round(100 * float(came), 1)]
+
+    likely = [stem for stem, p in probability.items() if isinstance(predicted[stem], str) and p >= VERY_LIKELY]
+    placed = {stem: p for stem, p in probability.items() if predicted[stem]}
+    ranges = {
+        f"{low:.1f} to {min(high, 1):.1f}": kept([stem for stem, p in placed.items() if low <= p < high])
+        for low, high in pairwise([*PROBABILITIES, 1.01])
+    }
+    return {"very_likely": kept(likely), "by_probability": ranges}
+
+
+def scores(
+    predicted: dict[str, object], truth: dict[str, str], batch: set[str]
+) -> tuple[dict[str, bool], dict[str, float | int]]:
+    """Which photos of the batch are right; their share in percent, and the species found."""
     new_categories = sorted({str(p) for p in predicted.values() if isinstance(p, int)})
     new_species = sorted({truth[stem] for stem in batch if truth[stem].startswith("new ")})
     counts = np.zeros((len(new_categories), len(new_species)))
@@ -87,7 +115,7 @@ def scores(predicted: dict[str, object], truth: dict[str, str], batch: set[str])
         for category in new_categories
     ]
     share = lambda stems: round(100 * float(np.mean([right[stem] for stem in stems])), 1)  # noqa: E731
-    return {
+    return right, {
         "right": share(batch),
         "known_right": share([stem for stem in batch if not is_new[stem]]),
         "new_right": share([stem for stem in batch if is_new[stem]]),
@@ -101,10 +129,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--npz", type=Path, required=True)
     parser.add_argument("--draws", default="0,1,2")
-    parser.add_argument("--size", type=int, default=224)
+    parser.add_argument("--size", type=int, help="as `igcd init` when unset")
+    parser.add_argument("--backbone", help="as `igcd init` when unset")
     args = parser.parse_args()
+    encoder = {name: getattr(args, name) for name in ("size", "backbone") if getattr(args, name) is not None}
     for seed in map(int, args.draws.split(",")):
-        print(json.dumps(figures(args.npz, seed, args.size)), flush=True)
+        print(json.dumps(figures(args.npz, seed, encoder)), flush=True)
 
 
 if __name__ == "__main__":

@@ -20,9 +20,10 @@ from PIL import Image
 
 from igcd.workspace import queries
 from igcd.workspace.catalog import Catalog, next_revision, open_catalog
-from igcd.workspace.decisions import accept_category, defer, name, undo
+from igcd.workspace.decisions import accept_category, defer, name
 from igcd.workspace.feature_store import write_features
 from igcd.workspace.init import init_workspace
+from igcd.workspace.undo import undo
 
 WIDTH, ENCODER = 64, "made-up"
 ROWS_AT_A_TIME = 50_000

@@ -2,6 +2,7 @@
 
     pip install playwright, and Debian's chromium (or IGCD_CHROMIUM=/path/to/it)
     python benchmarks/review_page.py [--photos 5000] [--times 12] [--json]
+    python benchmarks/review_page.py --pages 100000 [--times 3]     # map, categories, what needs a look, search
 
 A workspace with one large category and one of 40 photos is made, served and opened in Chromium. Then the two are opened
 in turn by keyboard. Two figures per opening, from `performance.now()` at the key press:
@@ -33,7 +34,7 @@ from workspace.sample_catalog import sample_workspace
 
 from igcd.workspace.catalog import open_catalog
 
-LARGE, SMALL = 2, 3  # ids of the categories
+KNOWN, LARGE, SMALL = 1, 2, 3  # ids of the categories
 
 
 def wait_until_measured(page: Page) -> None:
@@ -95,7 +96,11 @@ def measure(n_photos: int, n_times: int) -> dict[str, object]:
 
 
 def grow(workspace: Path, n_photos: int) -> None:
-    """Adds photos without files to the large category and the map: enough to see how the page deals with the number."""
+    """Adds photos without files: enough to see how the pages deal with the number.
+
+    Half of them are in the large new category, four of ten in the known one, of which half need a look, and the others
+    are unsure. All are on the map and have a date, a place and three alternatives.
+    """
     rng = np.random.default_rng(0)
     with open_catalog(workspace) as catalog, catalog.transaction() as db:
         first = db.execute("SELECT MAX(id) FROM photos").fetchone()[0] + 1
@@ -105,14 +110,35 @@ def grow(workspace: Path, n_photos: int) -> None:
             "INSERT INTO photos (id, content_hash, n_bytes, stage) VALUES (?, ?, 1, 0)",
             [(i, f"grown-{i}") for i in ids],
         )
-        db.executemany("INSERT INTO photo_paths VALUES (?, ?, ?, 1, 1)", [(folder, f"grown/{i}.png", i) for i in ids])
-        db.executemany("INSERT INTO assignments VALUES (?, 0, ?, 0.7, 0.5, 0, 0)", [(i, LARGE) for i in ids])
+        paths = [(folder, f"grown/{i % 40}/{i}.png", i) for i in ids]
+        db.executemany("INSERT INTO photo_paths VALUES (?, ?, ?, 1, 1)", paths)
+        share, probability = rng.random(n_photos).tolist(), rng.uniform(0.6, 1, n_photos).tolist()
+        category = [LARGE if one < 0.5 else KNOWN if one < 0.9 else None for one in share]
+        rows = zip(ids, category, probability, share, strict=True)
+        db.executemany("INSERT INTO assignments VALUES (?, 0, ?, ?, ?, 0, 0)", rows)
         places = zip(ids, rng.random(n_photos).tolist(), rng.random(n_photos).tolist(), strict=True)
         db.executemany("INSERT INTO places VALUES (0, ?, ?, ?)", places)
+        db.executemany(
+            "INSERT INTO alternatives VALUES (?, ?, ?, ?)",
+            [(i, place, place + 1, 0.5 - 0.2 * place) for i in ids for place in range(3)],
+        )
+        looks = [
+            i for i, own, p in zip(ids, category, probability, strict=True) if own is None or (own == KNOWN and p < 0.8)
+        ]
+        db.executemany("INSERT INTO looks VALUES (?, ?)", [(i, at // 20 + 1) for at, i in enumerate(looks)])
+        taken = [f"2026-{1 + i % 12:02d}-{1 + i % 28:02d}T12:00:00" for i in ids]
+        where = zip(
+            ids, taken, rng.uniform(-60, 70, n_photos).tolist(), rng.uniform(-180, 180, n_photos).tolist(), strict=True
+        )
+        db.executemany("INSERT INTO shots VALUES (?, ?, ?, ?)", where)
 
 
-def measure_map(n_photos: int) -> dict[str, object]:
-    """Milliseconds until the map of so many photos is on the screen, and per frame while it is moved."""
+PAGES = {"g": "map", "q": "new category", "b": "known category", "l": "needs a look", "/": "search"}
+"""The pages that `measure_pages` opens, by their keys."""
+
+
+def measure_pages(n_photos: int, n_times: int) -> dict[str, object]:
+    """Milliseconds until each page of a workspace of so many photos is on the screen, the first time and later."""
     with tempfile.TemporaryDirectory() as folder:
         sample_workspace(Path(folder), known={"owl": 12}, novel={"large": 40, "small": 40}, size=64)
         grow(Path(folder) / "ws", n_photos)
@@ -122,20 +148,37 @@ def measure_map(n_photos: int) -> dict[str, object]:
             page.goto(f"{link}#/category/{SMALL}")
             page.goto(f"{link.split('?')[0]}#/category/{SMALL}")
             wait_until_measured(page)
-            opened = {}
-            for key, name in (("g", "map"), ("k", "category")):
-                page.evaluate("performance.clearMeasures()")
-                started = time.process_time()
-                page.keyboard.press(key if key == "g" else "q")
-                while not page.evaluate("performance.getEntriesByName('igcd:open').length"):
-                    page.wait_for_timeout(20)
-                opened[name] = round(page.evaluate("performance.getEntriesByName('igcd:open')[0].duration"))
-                opened[f"{name}_server_cpu"] = round(1000 * (time.process_time() - started))
-                if name == "map":
-                    opened["frame"] = round(page.evaluate(FRAME), 1)
-                    opened["webgl"] = page.evaluate(HAS_WEBGL)
+            session = page.context.new_cdp_session(page)
+            session.send("Performance.enable")
+            opened: dict[str, list[dict[str, float]]] = {name: [] for name in PAGES.values()}
+            extra: dict[str, object] = {}
+            for _ in range(n_times):
+                for key, name in PAGES.items():
+                    page.evaluate("performance.clearMeasures(); document.activeElement.blur()")
+                    started, browser_before = time.process_time(), browser_seconds(session)
+                    page.keyboard.press(key)
+                    while not page.evaluate("performance.getEntriesByName('igcd:open').length"):
+                        page.wait_for_timeout(20)
+                    painted = page.evaluate("performance.getEntriesByName('igcd:open')[0].duration")
+                    server, used = time.process_time() - started, browser_seconds(session) - browser_before
+                    opened[name].append({"painted": painted, "server_cpu": 1000 * server, "browser_cpu": 1000 * used})
+                    if name == "map":
+                        extra = {"frame": round(page.evaluate(FRAME), 1), "webgl": page.evaluate(HAS_WEBGL)}
             browser.close()
-    return {"n_photos": n_photos, **opened, "load": round(os.getloadavg()[0], 1)}
+    return {
+        "n_photos": n_photos,
+        "pages": {
+            name: {
+                "first": {figure: round(value) for figure, value in times[0].items()},
+                "later_median": {
+                    figure: round(statistics.median(one[figure] for one in times[1:])) for figure in times[0]
+                },
+            }
+            for name, times in opened.items()
+        },
+        **extra,
+        "load": round(os.getloadavg()[0], 1),
+    }
 
 
 HAS_WEBGL = "() => document.createElement('canvas').getContext('webgl2') !== null"
@@ -154,13 +197,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--photos", type=int, default=5000)
     parser.add_argument("--times", type=int, default=12)
-    parser.add_argument("--map", type=int, help="measure the map and a category of so many photos instead")
+    parser.add_argument("--pages", type=int, help="measure the map and the other pages of so many photos instead")
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args()
     if chromium_path() is None:
         sys.exit("no chromium; install Debian's package `chromium`, or set IGCD_CHROMIUM to the program")
-    if options.map:
-        print(json.dumps(measure_map(options.map), indent=2))
+    if options.pages:
+        print(json.dumps(measure_pages(options.pages, max(2, options.times)), indent=2))
         return
     figures = measure(options.photos, options.times)
     if options.json:

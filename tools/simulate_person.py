@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 from PIL import Image
-from reviewing_person import AUTHOR, Person, all_photos
+from reviewing_person import AUTHOR, Person, all_photos, open_page
 from scipy.optimize import linear_sum_assignment
 
 from igcd.data.fieldguide.guide import FieldGuide
@@ -103,7 +103,11 @@ class World:
 
     def of(self, photo: queries.Photo) -> str:
         """What a photo of the catalog shows."""
-        return self.truth[Path(photo.path).stem]
+        return self.shows(photo.path)
+
+    def shows(self, path: str) -> str:
+        """What the photo at a path shows."""
+        return self.truth[Path(path).stem]
 
     def _write(self, photos: Iterable[Writer], category: str, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -207,8 +211,10 @@ def live_through(world: World, folder: Path, *, budget_per_100: int, size: int, 
             found = named_categories(catalog)
             n_discovered = len(queries.queue(catalog))
             accuracy_before = accuracy(catalog, world, stems, named_only=False)
-            person = Person(catalog, world.of, lambda: discover(catalog, encoder))  # noqa: B023 - used in this turn
-            person.review(budget_per_100 * len(stems) // 100)
+            with open_page(catalog) as page:
+                again = lambda: discover(catalog, encoder)  # noqa: B023, E731 - used in this turn
+                person = Person(page, world.shows, again)
+                person.review(budget_per_100 * len(stems) // 100)
             discover(catalog, encoder)
             accept_stage(catalog, author=AUTHOR)
             after, met, novel = named_categories(catalog), world.met_by(stage), world.novel_at(stage)
@@ -236,10 +242,12 @@ def live_through(world: World, folder: Path, *, budget_per_100: int, size: int, 
     return figures
 
 
-def field_guide_photos(n_categories: int, seed: int) -> dict[str, list[Writer]]:
+def field_guide_photos(
+    n_categories: int, seed: int, *, n_per_category: int = N_PER_CATEGORY
+) -> dict[str, list[Writer]]:
     """Pictures of an invented flora and fauna, drawn when they are written."""
     # The test pictures of the guide: as many of each species.
-    guide = FieldGuide(n_species=n_categories, n_images=4 * n_categories, n_test_per_species=N_PER_CATEGORY, seed=seed)
+    guide = FieldGuide(n_species=n_categories, n_images=4 * n_categories, n_test_per_species=n_per_category, seed=seed)
     photos: dict[str, list[Writer]] = {species.name: [] for species in guide.species}
     for sighting in guide.sightings("val"):
 

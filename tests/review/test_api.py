@@ -1,11 +1,13 @@
 """The routes of the review page: who gets in, what is answered, what a decision does, and what is refused."""
 
 import io
+import json
 import re
 import time
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("fastapi", reason="the review page needs the extra `review`")
@@ -21,6 +23,8 @@ from workspace.sample_catalog import sample_workspace
 from igcd.review.app import make_app
 from igcd.workspace import decisions, queries
 from igcd.workspace.catalog import open_catalog
+from igcd.workspace.photo_map import photo_map
+from igcd.workspace.undo import undo
 
 HOST = "127.0.0.1:8765"
 OWL, HARE, FOX = 1, 2, 3  # known, new, new
@@ -78,7 +82,15 @@ def test_the_start_link_is_exchanged_for_a_cookie(catalog):
 
 
 READING = ["overview", "revision", "categories/2", "looks/1", "photos?ids=1", "map", "history", "tree"]
-READING += ["galleries", "galleries/dark", "find", "categories/2/parts", "photos/4/alternatives", "work/folders"]
+READING += [
+    "galleries",
+    "galleries/dark",
+    "find",
+    "conditions",
+    "categories/2/parts",
+    "photos/4/alternatives",
+    "work/folders",
+]
 READING += ["photos/1/thumbnail", "photos/1/picture"]
 
 
@@ -229,7 +241,8 @@ def test_an_id_that_cannot_be_is_refused_with_a_sentence(client, category_id):
 def test_what_needs_a_look_comes_in_groups_with_alternatives(client, photos):
     answer = client.get("/api/looks/1").json()
     assert answer["look"] == 1 and set(answer["photo_ids"]) == set(photos["unsure"])
-    assert [one["n_photos"] for one in answer["looks"]] == [2, 1]  # then a photo of owl that is not very likely
+    assert [one["n_photos"] for one in answer["listed"]] == [2, 1]  # then a photo of owl that is not very likely
+    assert [one["id"] for one in answer["listed"]] == answer["looks"]
     assert [near["category"]["id"] for near in answer["near"]] == [OWL, HARE, FOX]
     assert answer["growth"] == sorted(answer["growth"]) and len(answer["growth"]) == 3
     assert client.get("/api/looks/77", params={"otherwise": 0}).json()["look"] == 0
@@ -272,8 +285,8 @@ def test_two_people_who_disagree_are_listed(client, photos, catalog):
     decisions.move(catalog, [photo], HARE, author="bo")
     answer = client.get("/api/galleries/disagreements").json()
     assert answer["photo_ids"] == [photo]
-    assert answer["suggestions"][str(photo)]["note"] == "ada: owl, bo: new 2"
-    decisions.undo(catalog, author="bo")
+    assert answer["suggestions"][str(photo)]["opinions"] == ["ada: owl", "bo: new 2"]
+    undo(catalog, author="bo")
     assert client.get("/api/galleries/disagreements").json()["photo_ids"] == []
 
 
@@ -298,7 +311,7 @@ def test_paths_of_this_machine_are_not_named_from_elsewhere(catalog, tmp_path):
     with client_of(catalog, host="0.0.0.0") as client:
         for work in ("add", "export"):
             response = client.post(f"/api/work/{work}", json=WORK[work])
-            assert response.status_code == 403 and "only named from this machine" in response.json()["error"]
+            assert response.status_code == 403 and "only on the machine that runs" in response.json()["error"]
         assert client.get("/api/work/folders", params={"start": str(tmp_path)}).status_code == 403
         overview = client.get("/api/overview").json()
         assert overview["folder"] is None and not overview["uses_paths"]
@@ -337,12 +350,41 @@ def test_details_by_id(client, photos):
     assert client.get("/api/photos", params={"ids": "1;DROP TABLE photos"}).status_code == 422
 
 
-def test_the_map_says_which_photos_are_settled(client, photos):
-    places = client.get("/api/map").json()
-    assert len(places["photo_ids"]) == len(places["x"]) == len(places["y"]) == 3 + 2 + 5 + 4 + 2
-    settled = {photo for photo, is_settled in zip(places["photo_ids"], places["is_settled"], strict=True) if is_settled}
-    assert settled == set(photos["owl"][:3])  # those with labels
-    assert places["versions"] == seen(client, OWL, HARE, FOX)
+def places_of(content: bytes) -> tuple[dict, dict[str, np.ndarray]]:
+    """The answer of the map, read as places.js reads it."""
+    length = int.from_bytes(content[:4], "little")
+    head, start = json.loads(content[4 : 4 + length]), 4 + length
+    arrays = {}
+    for name, kind in {"ids": "f8", "x": "f4", "y": "f4", "categories": "u4", "kinds": "u1", "settled": "u1"}.items():
+        assert start % np.dtype(kind).itemsize == 0  # JavaScript's arrays begin at multiples of their size
+        arrays[name] = np.frombuffer(content, dtype=f"<{kind}", count=head["n_photos"], offset=start)
+        start += arrays[name].nbytes
+    assert start == len(content)
+    return head, arrays
+
+
+def test_the_map_says_which_photos_are_settled(client, photos, catalog):
+    head, places = places_of(client.get("/api/map").content)
+    assert sorted(places["ids"]) == sorted(photo for ids in photos.values() for photo in ids)
+    assert set(places["ids"][places["settled"] == 1]) == set(photos["owl"][:3])  # those with labels
+    assert places["kinds"].tolist() == sorted(places["kinds"])  # labeled ones are drawn first, below the others
+    assert head["versions"] == seen(client, OWL, HARE, FOX)
+    expected = photo_map(catalog)
+    row = {photo: at for at, photo in enumerate(expected.photo_ids.tolist())}
+    order = [row[int(photo)] for photo in places["ids"]]
+    assert np.allclose(np.stack([places["x"], places["y"]], axis=1), expected.xy[order], atol=1e-6)
+    assert places["categories"].tolist() == expected.category_ids[order].tolist()
+
+
+def test_the_map_follows_decisions(client, photos):
+    fox = photos["fox"][0]
+    assert client.get("/api/map").content == client.get("/api/map").content
+    body = {"photo_ids": [fox], "to": OWL, "seen": seen(client, OWL, FOX)}
+    assert client.post("/api/photos/move", json=body).status_code == 200
+    head, places = places_of(client.get("/api/map").content)
+    assert places["categories"][places["ids"] == fox].tolist() == [OWL] and head["versions"] == seen(
+        client, OWL, HARE, FOX
+    )
 
 
 def test_pictures_are_jpegs_of_ours_by_id(client, photos):

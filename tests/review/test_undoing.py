@@ -2,7 +2,7 @@
 
 from igcd.review.sentences import decision_sentence
 from igcd.review.undoing import next_redo, next_undo
-from igcd.workspace.decisions import Decision
+from igcd.workspace.action import Decision
 
 
 def entry(number, kind, *, undone=False, author="ada", **payload):

@@ -1,7 +1,11 @@
 """The simulated person does with a workspace what a person would: everything gets its name, in few decisions."""
 
 import pytest
-from tools.reviewing_person import Person
+
+pytest.importorskip("fastapi", reason="the review page needs the extra `review`")
+pytest.importorskip("httpx", reason="the routes are asked with httpx")
+
+from tools.reviewing_person import Person, open_page
 from workspace.painted_photos import PatternEncoder, paint, paint_categories
 
 from igcd.workspace import queries
@@ -13,9 +17,13 @@ from igcd.workspace.similar import PhotoIndex
 NAMES = {0: "ash", 1: "beech", 2: "cedar", 7: "elm", 8: "fir"}
 
 
-def kind_of(photo):
+def kind_at(path):
     """What a photo was painted as, from its name."""
-    return NAMES[int(photo.path.rsplit("/", 1)[-1].partition("-")[0])]
+    return NAMES[int(path.rsplit("/", 1)[-1].partition("-")[0])]
+
+
+def kind_of(photo):
+    return kind_at(photo.path)
 
 
 @pytest.fixture
@@ -33,8 +41,9 @@ def workspace(tmp_path):
 
 
 def test_new_categories_are_named_in_one_decision_each(workspace):
-    person = Person(workspace, kind_of, lambda: discover(workspace, PatternEncoder()))
-    person.review(6)
+    with open_page(workspace) as page:
+        person = Person(page, kind_at, lambda: discover(workspace, PatternEncoder()))
+        person.review(6)
     named = {category.name: category for category in queries.categories(workspace)}
     assert {"elm", "fir"} <= set(named) and person.made.total() <= 6
     for name in ("elm", "fir"):

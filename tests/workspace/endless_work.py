@@ -12,6 +12,7 @@ from igcd.workspace.catalog import open_catalog
 from igcd.workspace.discover import discover
 from igcd.workspace.init import init_workspace
 from igcd.workspace.photos import add_photos
+from igcd.workspace.undo import undo
 
 N_FIRST, N_SECOND = 60, 24
 
@@ -27,7 +28,7 @@ def work(folder: Path, number: int) -> None:
             discover(catalog, PatternEncoder())
             for category in queries.queue(catalog):
                 decisions.name(catalog, category.id, f"kind {category.id}", author="ann")
-                decisions.undo(catalog, author="ann")
+                undo(catalog, author="ann")
                 decisions.merge(catalog, category.id, 1, author="ann")
             accept_stage(catalog, author="ann")
 

@@ -47,6 +47,9 @@ def test_photos_are_seen_at_224_pixels_or_fast(run, images, tmp_path):
         run("init", tmp_path / str(size), "--images", images, *options)
         with open_catalog(tmp_path / str(size)) as catalog, catalog.snapshot() as db:
             assert queries.setting(db, "encoder") == {"size": size}
+    run("init", tmp_path / "lite2", "--images", images, "--backbone", "tf_efficientnet_lite2")
+    with open_catalog(tmp_path / "lite2") as catalog, catalog.snapshot() as db:
+        assert queries.setting(db, "encoder") == {"size": 260, "backbone": "tf_efficientnet_lite2"}
     said = run("init", tmp_path / "both", "--images", images, "--fast", "--size", "64", fails=True)
     assert said == "--fast means --size 112, got --size 64 as well; give one of the two"
 

@@ -10,6 +10,7 @@ from igcd.workspace import decisions, queries
 from igcd.workspace.catalog import ConflictError, open_catalog
 from igcd.workspace.evidence import gather_evidence
 from igcd.workspace.names import parse_name
+from igcd.workspace.undo import undo
 
 FOX, OWL, NEW, OTHER = 1, 2, 3, 4
 
@@ -126,7 +127,7 @@ def test_it_does_not_matter_which_of_two_categories_goes_into_the_other(sample):
         rows = queries.photos_of(catalog, into).photos
         category = queries.category(catalog, into)
         states.append((category.name, category.state, {photo.id: photo.is_confirmed for photo in rows}))
-        decisions.undo(catalog, author="ann")
+        undo(catalog, author="ann")
     assert states[0] == states[1]
 
 
@@ -213,7 +214,7 @@ def test_one_decision_covers_near_duplicates_of_the_same_category(sample):
     assert decision.payload["n_photos"] == 3
     assert {photo.category for photo in queries.photos(catalog, [first, second, third])} == {OWL}
     assert queries.photos(catalog, [elsewhere])[0].category == OTHER
-    decisions.undo(catalog, author="ann")
+    undo(catalog, author="ann")
     assert decisions.move(catalog, [second], OWL, author="ann", with_near_duplicates=False).payload["n_photos"] == 1
 
 
@@ -252,16 +253,16 @@ def test_every_decision_can_be_undone_and_the_undo_too(sample, kind):
     decision = ACTIONS[kind](catalog, photo_ids)
     after = state_of(catalog)
     assert after != before
-    undone = decisions.undo(catalog, author="bob")
+    undone = undo(catalog, author="bob")
     assert state_of(catalog) == before and undone.payload["decision"] == decision.id
     assert queries.revision(catalog) > revision + 1  # an old version never comes back
     (_, is_undone), (logged, was_undone) = queries.history(catalog)
     assert not is_undone and was_undone and logged.kind == decision.kind
     if kind == "close":
         with pytest.raises(IgcdError, match="igcd accept"):
-            decisions.undo(catalog, undone.id, author="bob")
+            undo(catalog, undone.id, author="bob")
         return
-    decisions.undo(catalog, undone.id, author="bob")
+    undo(catalog, undone.id, author="bob")
     assert state_of(catalog) == after
 
 
@@ -272,17 +273,17 @@ def test_all_decisions_one_after_the_other_are_undone_one_after_the_other(sample
         states.append(state_of(catalog))
         ACTIONS[kind](catalog, photo_ids)
     for state in reversed(states):
-        decisions.undo(catalog, author="ann")
+        undo(catalog, author="ann")
         assert state_of(catalog) == state
     with pytest.raises(IgcdError, match="no decision to undo"):
-        decisions.undo(catalog, author="ann")
+        undo(catalog, author="ann")
 
 
 def test_an_earlier_decision_is_undone_alone_where_nothing_rests_on_it(sample):
     catalog, _ = sample
     first = decisions.name(catalog, NEW, "hare", author="ann")
     decisions.name(catalog, OTHER, "mole", author="ann")
-    decisions.undo(catalog, first.id, author="ann")
+    undo(catalog, first.id, author="ann")
     assert queries.category(catalog, NEW).name is None and queries.category(catalog, OTHER).name == "mole"
 
 
@@ -291,17 +292,17 @@ def test_a_decision_others_rest_on_is_not_undone_first(sample):
     first = decisions.set_unsure(catalog, photo_ids["hare"][:1], author="ann")
     second = decisions.move(catalog, photo_ids["hare"][:1], OWL, author="ann")  # no category in common, but a photo
     with pytest.raises(ConflictError, match=f"decision {second.id} was made after decision {first.id}"):
-        decisions.undo(catalog, first.id, author="ann")
+        undo(catalog, first.id, author="ann")
 
 
 def test_an_undo_is_not_taken_back_where_an_earlier_decision_was_undone_since(sample):
     catalog, _ = sample
     first = decisions.name(catalog, NEW, "hare", author="ann")
     decisions.name(catalog, NEW, "mountain hare", author="ann")
-    undo_second = decisions.undo(catalog, author="ann")
-    decisions.undo(catalog, first.id, author="ann")
+    undo_second = undo(catalog, author="ann")
+    undo(catalog, first.id, author="ann")
     with pytest.raises(ConflictError, match="undo it first"):
-        decisions.undo(catalog, undo_second.id, author="ann")
+        undo(catalog, undo_second.id, author="ann")
 
 
 @pytest.mark.parametrize("kind", ["name", "accept", "merge", "reject", "defer", "split", "move", "unsure"])
@@ -341,7 +342,7 @@ def test_what_does_not_exist(sample):
     with pytest.raises(IgcdError, match="none was chosen"):
         decisions.move(catalog, [], OWL, author="ann")
     with pytest.raises(IgcdError, match="no decision 7"):
-        decisions.undo(catalog, 7, author="ann")
+        undo(catalog, 7, author="ann")
     with pytest.raises(IgcdError, match="into itself"):
         decisions.merge(catalog, OWL, OWL, author="ann")
 
@@ -352,7 +353,7 @@ def test_reopening_takes_in_photos_added_since(sample):
     with catalog.transaction() as db:
         db.execute("INSERT INTO stages (stage, state, opened) VALUES (1, 'open', 'x')")
         db.execute("INSERT INTO photos (content_hash, n_bytes, stage) VALUES ('abc', 1, 1)")
-    decisions.undo(catalog, author="ann")
+    undo(catalog, author="ann")
     with catalog.snapshot() as db:
         assert {row["stage"] for row in db.execute("SELECT stage FROM photos")} == {0}
         assert len(db.execute("SELECT * FROM stages").fetchall()) == 1
@@ -364,7 +365,7 @@ def test_a_stage_that_others_build_on_stays_closed(sample):
     with catalog.transaction() as db:
         db.execute("INSERT INTO stages (stage, state, opened) VALUES (1, 'discovered', 'x')")
     with pytest.raises(ConflictError, match="stage 1 was discovered since"):
-        decisions.undo(catalog, author="ann")
+        undo(catalog, author="ann")
 
 
 def test_decisions_are_noted_down_with_time_and_author(sample):

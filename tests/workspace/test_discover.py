@@ -12,7 +12,9 @@ from igcd.workspace.accept import accept_stage
 from igcd.workspace.catalog import ConflictError, open_catalog
 from igcd.workspace.discover import discover
 from igcd.workspace.init import init_workspace
+from igcd.workspace.photo_map import photo_map
 from igcd.workspace.photos import add_photos
+from igcd.workspace.undo import undo
 
 KNOWN = {"ash": (0, range(12)), "beech": (1, range(12)), "cedar": (2, range(12))}
 
@@ -77,22 +79,22 @@ def test_the_sentence_is_kept_and_everything_is_on_the_map(workspace, encoder):
     report = discover(workspace, encoder)
     (stage,) = queries.status(workspace).stages
     assert (stage.state, stage.summary, stage.n_waiting) == ("discovered", report.sentence(), 0)
-    photo_map = queries.photo_map(workspace)
-    assert len(photo_map.photo_ids) == 73 and not photo_map.is_landmark.any()
-    assert photo_map.xy.min() >= 0 and photo_map.xy.max() <= 1
-    own = photo_map.category_ids == novel(workspace)[7]
-    spread = np.linalg.norm(photo_map.xy[own] - photo_map.xy[own].mean(axis=0), axis=1).max()
-    away = np.linalg.norm(photo_map.xy[~own] - photo_map.xy[own].mean(axis=0), axis=1).min()
+    placed = photo_map(workspace)
+    assert len(placed.photo_ids) == 73 and not placed.is_landmark.any()
+    assert placed.xy.min() >= 0 and placed.xy.max() <= 1
+    own = placed.category_ids == novel(workspace)[7]
+    spread = np.linalg.norm(placed.xy[own] - placed.xy[own].mean(axis=0), axis=1).max()
+    away = np.linalg.norm(placed.xy[~own] - placed.xy[own].mean(axis=0), axis=1).min()
     assert spread < away  # alike photos stand together
 
 
 def test_new_photos_join_the_map_without_moving_the_old(workspace, encoder, tmp_path):
     discover(workspace, encoder)
-    before = queries.photo_map(workspace)
+    before = photo_map(workspace)
     paint_categories(tmp_path / "more", {"x": (7, range(20, 24))})
     add_photos(workspace, [tmp_path / "more"])
     discover(workspace, encoder)
-    after = queries.photo_map(workspace)
+    after = photo_map(workspace)
     assert after.photo_ids[:73].tolist() == before.photo_ids.tolist() and len(after.photo_ids) == 77
     assert np.array_equal(after.xy[:73], before.xy)
     own = after.xy[:73][before.category_ids == novel(workspace)[7]]
@@ -150,7 +152,7 @@ def test_three_stages_keep_ids_and_names(workspace, encoder, tmp_path):
     assert queries.category(workspace, first[7]).n_photos >= 20
     merged = {truth_of(photo) for photo in queries.photos_of(workspace, second[9]).photos}
     assert merged == {8, 9}
-    landmarks = queries.photo_map(workspace).is_landmark
+    landmarks = photo_map(workspace).is_landmark
     assert landmarks.sum() > 0 and (~landmarks).sum() == 12
 
 
@@ -220,7 +222,7 @@ def test_what_was_rejected_is_not_found_again(workspace, encoder, tmp_path):
     add_photos(workspace, [tmp_path / "more"])
     report = discover(workspace, encoder)
     assert report.n_new == 12 and set(novel(workspace)) == {7} and report.n_unsure > 8
-    decisions.undo(workspace, author="ann")
+    undo(workspace, author="ann")
     assert queries.category(workspace, gone).n_photos == 10
 
 
@@ -375,7 +377,7 @@ def test_undoing_the_acceptance_opens_the_stage_again(workspace, encoder):
     discover(workspace, encoder)
     decisions.name(workspace, novel(workspace)[7], "elm", author="ann")
     accept_stage(workspace, author="ann")
-    decisions.undo(workspace, author="ann")
+    undo(workspace, author="ann")
     assert queries.status(workspace).stages[0].state == "discovered"
     with workspace.snapshot() as db:
         assert not db.execute("SELECT 1 FROM kept").fetchall()

@@ -10,10 +10,11 @@ from workspace.endless_work import N_FIRST, N_SECOND, endless
 from workspace.painted_photos import PatternEncoder, paint_categories
 
 from igcd.errors import IgcdError
-from igcd.workspace import decisions, queries
+from igcd.workspace import queries
 from igcd.workspace.catalog import open_catalog
 from igcd.workspace.discover import discover
 from igcd.workspace.init import init_workspace
+from igcd.workspace.undo import undo
 
 
 @pytest.mark.slow
@@ -60,7 +61,7 @@ def test_killed_at_random_moments(tmp_path):
 def _can_undo(catalog):
     """Undoes the last decision, as far as no later discovery builds on it."""
     try:
-        decisions.undo(catalog, author="bob")
+        undo(catalog, author="bob")
     except IgcdError:
         return False
     return True

@@ -5,6 +5,7 @@ from workspace.sample_catalog import sample_workspace
 from igcd.errors import IgcdError
 from igcd.workspace import decisions, queries
 from igcd.workspace.catalog import open_catalog
+from igcd.workspace.photo_map import UNSURE, photo_map
 
 FOX, OWL, HARE, MOLE = 1, 2, 3, 4
 
@@ -94,13 +95,13 @@ def test_nearest_known_follows_merges(sample):
 
 def test_the_map_has_every_photo(sample):
     catalog, photo_ids = sample
-    photo_map = queries.photo_map(catalog)
-    assert sorted(photo_map.photo_ids.tolist()) == sorted(photo for ids in photo_ids.values() for photo in ids)
-    category_of = dict(zip(photo_map.photo_ids.tolist(), photo_map.category_ids.tolist(), strict=True))
-    assert {category_of[photo] for photo in photo_ids["unsure"]} == {queries.UNSURE}
-    assert photo_map.xy.shape == (len(category_of), 2) and photo_map.xy.dtype == np.float64
-    assert sorted(set(photo_map.kinds.tolist())) == [0, 2, 3]  # labeled, guessed and of no category
-    assert (photo_map.kinds[photo_map.is_confirmed] == 0).all()
+    placed = photo_map(catalog)
+    assert sorted(placed.photo_ids.tolist()) == sorted(photo for ids in photo_ids.values() for photo in ids)
+    category_of = dict(zip(placed.photo_ids.tolist(), placed.category_ids.tolist(), strict=True))
+    assert {category_of[photo] for photo in photo_ids["unsure"]} == {UNSURE}
+    assert placed.xy.shape == (len(category_of), 2) and placed.xy.dtype == np.float64
+    assert sorted(set(placed.kinds.tolist())) == [0, 2, 3]  # labeled, guessed and of no category
+    assert (placed.kinds[placed.is_confirmed] == 0).all()
 
 
 def test_status_counts(sample):
@@ -132,3 +133,20 @@ def test_reading_a_category_asks_the_index_and_nothing_per_photo(sample):
             "ORDER BY is_peak DESC, typicality DESC, photo LIMIT 10"
         ).fetchall()
     assert "assignments_by_category" in plan[0]["detail"] and len(plan) == 1  # no sorting step
+
+
+def test_a_photo_on_the_map_is_where_its_last_stage_put_it(sample):
+    catalog, photo_ids = sample
+    moved, forgotten = photo_ids["unsure"][0], photo_ids["unsure"][1]
+    with catalog.transaction() as db:
+        db.execute("INSERT INTO stages (stage, state, opened) VALUES (1, 'discovered', 'now')")
+        db.execute("INSERT INTO places VALUES (1, ?, 0.25, 0.75)", (moved,))
+        db.execute("DELETE FROM assignments WHERE photo = ?", (forgotten,))
+        slow = {}  # twin: a plain loop
+        for row in db.execute("SELECT stage, photo, x, y FROM places ORDER BY stage"):
+            slow[row["photo"]] = (row["x"], row["y"])
+    placed = photo_map(catalog)
+    assert dict(zip(placed.photo_ids.tolist(), map(tuple, placed.xy.tolist()), strict=True)) == slow
+    assert slow[moved] == (0.25, 0.75) and placed.is_landmark.all()  # none was taken in the last stage
+    at = placed.photo_ids.tolist().index(forgotten)
+    assert placed.category_ids[at] == UNSURE and placed.kinds[at] == 3 and not placed.is_confirmed[at]

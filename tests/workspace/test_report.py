@@ -20,6 +20,7 @@ from igcd.workspace.feature_store import write_features
 from igcd.workspace.init import init_workspace
 from igcd.workspace.queries import categories, status
 from igcd.workspace.report import headline, write_workspace_report
+from igcd.workspace.undo import undo
 
 OWL, HARE, FOX = 1, 2, 3
 
@@ -92,7 +93,7 @@ def test_what_a_person_said_beside_what_discovery_said(catalog, photos):
         (None, HARE): 1,
     }
     assert found[HARE, HARE].is_right and not found[FOX, OWL].is_right
-    decisions.undo(catalog, author="ada")
+    undo(catalog, author="ada")
     assert (None, HARE) not in {(verdict.said, verdict.decided) for verdict in verdicts(catalog)}
 
 
@@ -141,7 +142,7 @@ def test_in_a_browser(catalog, tmp_path, browser):
         page = context.new_page()
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.goto(path.as_uri())
-        assert page.locator("#shown").inner_text() == "23 photos in 2 categories, 1 of them new."
+        assert page.locator("#shown").inner_text() == "23 photos in 2 categories, 1 of them new at this stage."
         assert axe.Axe().run(page).response["violations"] == []
         page.get_by_role("button", name="new 3, which is owl: 4 photos. Show them").click()
         assert page.locator("dialog .picture").count() == 4

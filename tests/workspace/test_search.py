@@ -1,17 +1,20 @@
 """When and where photos were taken, how they look, and finding them by it."""
 
+import math
+
 import numpy as np
 import pytest
 from PIL import Image
 from workspace.painted_photos import PatternEncoder, paint
 
+from igcd.errors import IgcdError
 from igcd.workspace import queries
 from igcd.workspace.catalog import open_catalog
 from igcd.workspace.discover import discover
 from igcd.workspace.galleries import gallery
 from igcd.workspace.init import init_workspace
 from igcd.workspace.quality import quality_of
-from igcd.workspace.search import Wish, find, folders_of
+from igcd.workspace.search import Wish, find, folders_of, great_circle_km, places_of
 from igcd.workspace.shots import Shot, read_shot
 
 
@@ -60,6 +63,48 @@ def test_find_by_date_folder_text_and_order(catalog):
     assert names(text="b_1") == ["july/b_1.jpg"]  # _ is no wildcard
     assert names(text="july bx") == ["july/bx1.jpg"] and names(stage=3) == []
     assert folders_of(catalog) == ["july/", "may/", "owl/"]
+
+
+def test_find_by_place(catalog):
+    name_of = {photo.id: photo.path for photo in queries.photos(catalog, range(1, 5))}
+
+    def names(**wish):
+        return sorted(name_of[photo] for photo in find(catalog, Wish(**wish)).photo_ids)
+
+    assert names(place="known") == ["july/b_1.jpg", "may/a.jpg"]
+    assert names(place="unknown") == ["july/bx1.jpg", "owl/c.jpg"]
+    assert names(near="48.4, -4.0", within=20) == ["july/b_1.jpg"]  # it is 11.1 km away
+    assert names(near="48.4, -4.0", within=11) == []
+    assert names(near="48.4 -4.0", within=3000) == ["july/b_1.jpg", "may/a.jpg"]
+    assert names(near="48.4, -4.0", within=3000, folder="may/") == ["may/a.jpg"]
+    assert [(place.latitude, place.longitude, place.n_photos) for place in places_of(catalog)] == [
+        (60.5, -3.0, 1),
+        (48.5, -4.0, 1),
+    ]
+    for text in ("48.1", "95, 10", "north of Brest", "1, 200"):
+        with pytest.raises(IgcdError, match="write it like"):
+            find(catalog, Wish(near=text))
+
+
+def test_distances_on_the_globe():
+    rng = np.random.default_rng(0)
+    latitudes, longitudes = rng.uniform(-90, 90, 50), rng.uniform(-180, 180, 50)
+    found = great_circle_km(12.0, 179.5, latitudes, longitudes)
+
+    def on_sphere(latitude, longitude):
+        latitude, longitude = math.radians(latitude), math.radians(longitude)
+        ground = math.cos(latitude)
+        return (ground * math.cos(longitude), ground * math.sin(longitude), math.sin(latitude))
+
+    here = on_sphere(12.0, 179.5)
+    for latitude, longitude, distance in zip(latitudes, longitudes, found, strict=True):
+        there = on_sphere(latitude, longitude)
+        angle = math.acos(sum(a * b for a, b in zip(here, there, strict=True)))  # slow twin: by the angle between
+        assert distance == pytest.approx(6371 * angle, rel=1e-6)
+    places = zip(latitudes, longitudes, strict=True)
+    back = [great_circle_km(*place, np.array([12.0]), np.array([179.5]))[0] for place in places]
+    assert found == pytest.approx(back)  # law: as far back as there
+    assert great_circle_km(0.0, 179.9, np.array([0.0]), np.array([-179.9]))[0] == pytest.approx(22.24, abs=0.01)
 
 
 def test_dark_and_blurred_photos_are_measured(catalog):

@@ -25,6 +25,7 @@ from igcd.workspace import decisions, queries
 from igcd.workspace.catalog import ConflictError, open_catalog
 from igcd.workspace.discover import discover
 from igcd.workspace.init import init_workspace
+from igcd.workspace.undo import undo
 
 N_PAGES, N_PROGRAMS, N_READERS = 6, 2, 2
 REQUESTS = 60
@@ -197,7 +198,7 @@ def _decide_directly(folder: Path, rng: random.Random, n_requests: int) -> dict[
             category = rng.choice(queries.categories(catalog))
             try:
                 if rng.random() < 0.2:
-                    done = decisions.undo(catalog, author="script")
+                    done = undo(catalog, author="script")
                 else:
                     done = decisions.name(
                         catalog,

@@ -20,12 +20,13 @@ from igcd.workspace import queries
 from igcd.workspace.accept import accept_stage
 from igcd.workspace.backup import restore
 from igcd.workspace.catalog import BACKUP_FILE, CATALOG_FILE, Catalog, open_catalog
-from igcd.workspace.decisions import undo
 from igcd.workspace.discover import discover
 from igcd.workspace.export import export
 from igcd.workspace.init import init_workspace
 from igcd.workspace.labels import labels_from_table
+from igcd.workspace.photo_map import photo_map
 from igcd.workspace.photos import find_photos
+from igcd.workspace.undo import undo
 
 TOKEN = "token-of-the-torture"
 BODIES: dict[str, Any] = {
@@ -43,10 +44,12 @@ READ = (
     "/api/overview",
     "/api/revision",
     "/api/categories/3",
-    "/api/unsure",
-    "/api/low-confidence?below=0.5",
+    "/api/looks/1?otherwise=0",
+    "/api/galleries/dark",
+    "/api/conditions",
+    "/api/find?text=a&near=48.1,11.6&within=5&order=place",
     "/api/photos?ids=1,2,3",
-    "/api/map?stage=0",
+    "/api/map",
     "/api/photos/1/thumbnail",
     "/api/photos/1/picture",
     "/static/main.js",
@@ -84,7 +87,7 @@ def check_catalog(folder: Path) -> None:
             queries.nearest_known(catalog, category.id)
         queries.queue(catalog)
         queries.low_confidence(catalog)
-        queries.photo_map(catalog)
+        photo_map(catalog)
         queries.history(catalog)
         queries.broken_photos(catalog)
         require(shown.n_photos >= 0, "a number of photos")

@@ -56,7 +56,7 @@ def init(
     backbone: Annotated[str | None, typer.Option(help="A name of `igcd ls backbones`.", show_default=False)] = None,
     weights: Annotated[str | None, typer.Option(help="pip, hub, random, or a checkpoint.", show_default=False)] = None,
     size: Annotated[
-        int | None, typer.Option(help="Size in pixels at which the encoder sees photos; 224 when unset.", min=8)
+        int | None, typer.Option(help="Size in pixels at which photos are seen; 224 when unset, 260 of Lite2.", min=8)
     ] = None,
     fast: Annotated[bool, typer.Option("--fast", help="Look at photos at 112 px: faster, and finds less.")] = False,
 ) -> None:
@@ -274,7 +274,7 @@ def undo(
 ) -> None:
     """Undo the last decision, or the one with this number."""
     from igcd.workspace.catalog import open_catalog
-    from igcd.workspace.decisions import undo as take_back
+    from igcd.workspace.undo import undo as take_back
 
     with open_catalog(folder) as catalog:
         undone = take_back(catalog, decision, author=author_name(author))

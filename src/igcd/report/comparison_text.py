@@ -134,7 +134,11 @@ def pairs_note(table: ComparisonTable) -> str:
         "Student's t-test on the differences between runs of the same seed, two-sided, not corrected for the number of "
         f"pairs. A dash: fewer than {MIN_SEEDS_FOR_TEST} seeds in common, or the same difference for all of them."
     )
-    return note if n >= FEW_SEEDS else f"{note} With {n} seeds such a test finds only large and steady differences."
+    if n >= FEW_SEEDS:
+        return note
+    if n < MIN_SEEDS_FOR_TEST:
+        return f"{note} With {n} {'seed' if n == 1 else 'seeds'} there is no test."
+    return f"{note} With {n} seeds such a test finds only large and steady differences."
 
 
 def significance(test: PairedTest) -> list[str]:

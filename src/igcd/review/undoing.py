@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from igcd.workspace.decisions import Decision
+from igcd.workspace.action import Decision
 
 History = Sequence[tuple[Decision, bool]]
 """Decisions, the newest first, and whether each was undone."""

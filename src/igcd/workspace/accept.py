@@ -7,9 +7,10 @@ import torch
 
 from igcd.errors import IgcdError
 from igcd.functional.selection import select_by_density
+from igcd.workspace.action import Decision
 from igcd.workspace.backup import write_backup
 from igcd.workspace.catalog import Catalog, current_revision
-from igcd.workspace.decisions import Decision, Kept, close_stage
+from igcd.workspace.decisions import Kept, close_stage
 from igcd.workspace.evidence import gather_evidence, with_features
 
 N_REPLAY = 50

@@ -1,39 +1,22 @@
 """What a person decides about categories and photos: each decision one transaction, noted down, and undone at will.
 
 A decision says which version of the categories it has seen. Where somebody else changed one of them meanwhile, nothing
-is done and a `ConflictError` says so. The rows a decision changes are kept as they were; undoing puts them back, and is
-noted down as a decision itself.
+is done and a `ConflictError` says so. The rows a decision changes are kept as they were, so that `undo` can put them
+back.
 """
 
 # ruff: noqa: S608 - SQL is put together from texts of this module; values go in as parameters
 
-import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from igcd.errors import IgcdError
 from igcd.memory.merging import Standing, merged
-from igcd.workspace.catalog import Catalog, ConflictError, current_revision, id_list, next_revision, now
+from igcd.workspace.action import Action, Decision, liken
+from igcd.workspace.catalog import Catalog, ConflictError, current_revision, id_list, now
 from igcd.workspace.names import CategoryName, parse_name
-
-LIVE = ("labeled", "discovered", "accepted")
-"""States of categories that photos can belong to."""
-KEY_OF = {"categories": "id", "assignments": "photo", "labels": "photo"}
-"""The tables whose rows decisions change, and their keys."""
-
-
-@dataclass(frozen=True)
-class Decision:
-    """A decision as it was noted down."""
-
-    id: int
-    time: str
-    author: str
-    kind: str  # name, accept, merge, split, reject, unsure, move, close or undo
-    payload: Mapping[str, Any]
-    versions: Mapping[int, int] = field(default_factory=dict)  # of the categories it touched, as they are now
 
 
 @dataclass(frozen=True)
@@ -51,7 +34,7 @@ def name(
     """Gives a category a name; a discovered one is thereby accepted, with the photos it holds now."""
     new_name = parse_name(text)
     with catalog.transaction() as db:
-        return _give_name(_Action(db, "name", author, seen), category_id, new_name)
+        return _give_name(Action(db, "name", author, seen), category_id, new_name)
 
 
 def accept_category(
@@ -59,7 +42,7 @@ def accept_category(
 ) -> Decision:
     """Confirms a discovered category with the photos it holds now; a name can come later."""
     with catalog.transaction() as db:
-        action = _Action(db, "accept", author, seen)
+        action = Action(db, "accept", author, seen)
         if action.touch(category_id)["state"] == "discovered":
             db.execute("UPDATE categories SET state = 'accepted', is_deferred = 0 WHERE id = ?", (category_id,))
         _confirm_all(action, category_id)
@@ -77,7 +60,7 @@ def merge(
     if category_id == into_id:
         raise IgcdError(f"category {category_id} cannot be merged into itself; choose another one")
     with catalog.transaction() as db:
-        action = _Action(db, "merge", author, seen)
+        action = Action(db, "merge", author, seen)
         gone, into = action.touch(category_id), action.touch(into_id)
         photo_ids = _photos_in(db, category_id)
         action.note_photos(photo_ids)
@@ -116,7 +99,7 @@ def split(
     """
     new_name = None if name is None else parse_name(name)
     with catalog.transaction() as db:
-        action = _Action(db, "split", author, seen)
+        action = Action(db, "split", author, seen)
         photos, sources = _chosen(action, photo_ids, with_near_duplicates=with_near_duplicates)
         for source in sources:
             if set(_photos_in(db, source)) == set(photos):  # gathered from several places, a category may end up empty
@@ -141,7 +124,7 @@ def split(
         )
         _relabel(db, photos, None if new_name is None else new_id)
         if sources:
-            _liken(db, new_id, sources[0])
+            liken(db, new_id, sources[0])
         payload = {"new": new_id, "from": sources, "n_photos": len(photos), "name": new_name and new_name.full}
         return action.note(payload)
 
@@ -149,7 +132,7 @@ def split(
 def reject(catalog: Catalog, category_id: int, *, author: str, seen: Mapping[int, int] | None = None) -> Decision:
     """Says that a discovered category is none; its photos are unsure again."""
     with catalog.transaction() as db:
-        action = _Action(db, "reject", author, seen)
+        action = Action(db, "reject", author, seen)
         if action.touch(category_id)["state"] == "labeled":
             raise IgcdError(
                 f"category {category_id} has labels and cannot be rejected; merge it, or move its photos elsewhere"
@@ -166,7 +149,7 @@ def reject(catalog: Catalog, category_id: int, *, author: str, seen: Mapping[int
 def defer(catalog: Catalog, category_id: int, *, author: str, seen: Mapping[int, int] | None = None) -> Decision:
     """Not sure about a category: it goes to the end of the queue, nothing else changes."""
     with catalog.transaction() as db:
-        action = _Action(db, "unsure", author, seen)
+        action = Action(db, "unsure", author, seen)
         action.touch(category_id)
         db.execute("UPDATE categories SET is_deferred = 1 WHERE id = ?", (category_id,))
         return action.note({"category": category_id})
@@ -182,7 +165,7 @@ def set_unsure(
 ) -> Decision:
     """Not sure about photos: they leave their category, and later discoveries leave them alone."""
     with catalog.transaction() as db:
-        action = _Action(db, "unsure", author, seen)
+        action = Action(db, "unsure", author, seen)
         photos, sources = _chosen(action, photo_ids, with_near_duplicates=with_near_duplicates)
         _relabel(db, photos, None)
         db.execute(
@@ -204,7 +187,7 @@ def move(
 ) -> Decision:
     """Says that photos are of a category; moving them to the one they are in confirms them."""
     with catalog.transaction() as db:
-        action = _Action(db, "move", author, seen)
+        action = Action(db, "move", author, seen)
         action.touch(to_id)
         photos, sources = _chosen(action, photo_ids, with_near_duplicates=with_near_duplicates)
         _relabel(db, photos, to_id)
@@ -231,7 +214,7 @@ def close_stage(
     with catalog.transaction() as db:
         if seen_revision is not None and current_revision(db) != seen_revision:
             raise ConflictError("a decision was made while the stage was being closed; accept it again")
-        action = _Action(db, "close", author, seen=None)
+        action = Action(db, "close", author, seen=None)
         accepted = [row["id"] for row in db.execute("SELECT id FROM categories WHERE state = 'accepted' ORDER BY id")]
         for category_id in accepted:
             action.touch(category_id)
@@ -258,104 +241,7 @@ def close_stage(
         return action.note({"stage": stage, "categories": accepted, "n_labels": len(confirmed)})
 
 
-def undo(catalog: Catalog, decision_id: int | None = None, *, author: str) -> Decision:
-    """Takes a decision back, the last one by default. To take back an undo, give its id."""
-    with catalog.transaction() as db:
-        target = _to_be_undone(db, decision_id)
-        before: dict[str, list[tuple[int, dict[str, Any] | None]]] = json.loads(target["before"])
-        _require_not_built_upon(db, target, before)
-        action = _Action(db, "undo", author, seen=None)
-        touched = db.execute("SELECT category FROM decision_categories WHERE decision = ?", (target["id"],)).fetchall()
-        for row in touched:
-            action.touch(row["category"], must_be_live=False)
-        action.note_photos([photo for photo, _ in before["assignments"]])
-        for table, rows in before.items():
-            _restore(db, table, rows)
-        _restore_likeness(db, [row["category"] for row in touched])
-        payload = json.loads(target["payload"])
-        if target["kind"] == "close":
-            _reopen(db, payload["stage"])
-        if target["kind"] == "undo":
-            db.execute("UPDATE decisions SET undone_by = NULL WHERE id = ?", (payload["decision"],))
-        noted = action.note({"decision": target["id"], "kind": target["kind"], "undone": payload})
-        db.execute("UPDATE decisions SET undone_by = ? WHERE id = ?", (noted.id, target["id"]))
-        return noted
-
-
-class _Action:
-    """A decision in the making: whatever it is going to change is kept first as it was."""
-
-    def __init__(self, db: sqlite3.Connection, kind: str, author: str, seen: Mapping[int, int] | None) -> None:
-        self.db = db
-        self.kind, self.author, self.seen = kind, author, seen
-        self._before: dict[str, dict[int, dict[str, Any] | None]] = {table: {} for table in KEY_OF}
-
-    def touch(self, category_id: int, *, must_be_live: bool = True) -> dict[str, Any]:
-        """The category as it is; it must exist, be alive and have the version that was seen."""
-        self._keep("categories", [category_id])
-        category = self._before["categories"][category_id]
-        if not must_be_live:
-            return category or {}
-        if category is None:
-            raise IgcdError(f"there is no category {category_id}; `igcd status` lists them")
-        if self.seen is not None and self.seen.get(category_id) != category["version"]:
-            raise ConflictError(
-                f"somebody else changed category {category_id} meanwhile: reload it and decide again; nothing was done"
-            )
-        if category["state"] not in LIVE:
-            fate = "was rejected" if category["state"] == "rejected" else f"was merged into {category['merged_into']}"
-            raise ConflictError(f"category {category_id} {fate}: reload the list and decide again; nothing was done")
-        return category
-
-    def note_photos(self, photo_ids: Sequence[int]) -> None:
-        """These photos are going to change."""
-        self._keep("assignments", photo_ids)
-        self._keep("labels", photo_ids)
-
-    def create(self, new_name: CategoryName | None, *, stage: int) -> int:
-        """A new category, with a name accepted, without one discovered."""
-        cursor = self.db.execute(
-            "INSERT INTO categories (name, parent, state, found_stage, version) VALUES (?, ?, ?, ?, 0)",
-            (
-                new_name and new_name.full,
-                new_name and new_name.parent,
-                "discovered" if new_name is None else "accepted",
-                stage,
-            ),
-        )
-        category_id = int(cursor.lastrowid or 0)
-        self._before["categories"][category_id] = None
-        return category_id
-
-    def note(self, payload: Mapping[str, Any]) -> Decision:
-        """Writes the decision down and gives the touched categories a new version."""
-        category_ids, revision, time = list(self._before["categories"]), next_revision(self.db), now()
-        self.db.execute(
-            "UPDATE categories SET version = ? WHERE id IN (SELECT value FROM json_each(?))",
-            (revision, id_list(category_ids)),
-        )
-        before = {table: list(rows.items()) for table, rows in self._before.items()}
-        cursor = self.db.execute(
-            "INSERT INTO decisions (time, author, kind, payload, before) VALUES (?, ?, ?, ?, ?)",
-            (time, self.author, self.kind, json.dumps(payload), json.dumps(before)),
-        )
-        decision_id = int(cursor.lastrowid or 0)
-        self.db.executemany(
-            "INSERT INTO decision_categories VALUES (?, ?)", [(decision_id, category) for category in category_ids]
-        )
-        versions = dict.fromkeys(category_ids, revision)
-        return Decision(decision_id, time, self.author, self.kind, payload, versions)
-
-    def _keep(self, table: str, keys: Sequence[int]) -> None:
-        key = KEY_OF[table]
-        new = [value for value in keys if value not in self._before[table]]
-        self._before[table] |= dict.fromkeys(new)
-        query = f"SELECT * FROM {table} WHERE {key} IN (SELECT value FROM json_each(?))"
-        for row in self.db.execute(query, (id_list(new),)):
-            self._before[table][row[key]] = dict(row)
-
-
-def _chosen(action: _Action, photo_ids: Iterable[int], *, with_near_duplicates: bool) -> tuple[list[int], list[int]]:
+def _chosen(action: Action, photo_ids: Iterable[int], *, with_near_duplicates: bool) -> tuple[list[int], list[int]]:
     """The photos a decision is about and the categories they are in, the one with most of them first.
 
     Near-duplicates that are in the same category come along: one decision covers them.
@@ -397,7 +283,7 @@ def _chosen(action: _Action, photo_ids: Iterable[int], *, with_near_duplicates: 
     return photos, sorted(n_from, key=lambda category: (-n_from[category], category))
 
 
-def _give_name(action: _Action, category_id: int, new_name: CategoryName) -> Decision:
+def _give_name(action: Action, category_id: int, new_name: CategoryName) -> Decision:
     before = action.touch(category_id)
     _require_free_name(action.db, new_name, except_for=category_id)
     action.db.execute(
@@ -423,7 +309,7 @@ def _photos_in(db: sqlite3.Connection, category_id: int) -> list[int]:
     return [row["photo"] for row in rows]
 
 
-def _confirm_all(action: _Action, category_id: int) -> None:
+def _confirm_all(action: Action, category_id: int) -> None:
     action.note_photos(_photos_in(action.db, category_id))
     action.db.execute("UPDATE assignments SET is_confirmed = 1 WHERE category = ?", (category_id,))
 
@@ -456,99 +342,3 @@ def _require_free_name(db: sqlite3.Connection, new_name: CategoryName, *, except
         raise IgcdError(
             f"category {row['id']} is called {new_name.full!r} already; merge into it, or choose another name"
         )
-
-
-def _to_be_undone(db: sqlite3.Connection, decision_id: int | None) -> sqlite3.Row:
-    if decision_id is None:
-        row = db.execute(
-            "SELECT * FROM decisions WHERE undone_by IS NULL AND kind <> 'undo' ORDER BY id DESC LIMIT 1"
-        ).fetchone()
-        if row is None:
-            raise IgcdError("there is no decision to undo")
-    else:
-        row = db.execute("SELECT * FROM decisions WHERE id = ?", (decision_id,)).fetchone()
-        if row is None:
-            raise IgcdError(f"there is no decision {decision_id} to undo; `igcd status` shows the last ones")
-        if row["undone_by"] is not None:
-            raise IgcdError(f"decision {decision_id} was undone already; undo decision {row['undone_by']} to redo it")
-        if row["kind"] == "undo" and json.loads(row["payload"])["kind"] == "close":
-            raise IgcdError("a stage that was opened again is closed again by `igcd accept`")
-    found: sqlite3.Row = row
-    return found
-
-
-def _require_not_built_upon(db: sqlite3.Connection, target: sqlite3.Row, before: Mapping[str, Any]) -> None:
-    """Raises where a later decision rests on the one to be undone: it has to be undone first.
-
-    A later undo rests on it, too, unless what it took back is itself later: those two cancel.
-    """
-    own_categories = {category for category, _ in before["categories"]}
-    own_photos = {photo for photo, _ in before["assignments"]}
-    later = db.execute(
-        "SELECT id, before FROM decisions WHERE id > ?1 AND undone_by IS NULL "
-        "AND (kind <> 'undo' OR json_extract(payload, '$.decision') <= ?1) ORDER BY id DESC",
-        (target["id"],),
-    )
-    for row in later:
-        changed = json.loads(row["before"])
-        shares_category = any(category in own_categories for category, _ in changed["categories"])
-        if shares_category or any(photo in own_photos for photo, _ in changed["assignments"]):
-            raise ConflictError(
-                f"decision {row['id']} was made after decision {target['id']} about the same photos; undo it first"
-            )
-
-
-def _restore(db: sqlite3.Connection, table: str, rows: Sequence[tuple[int, dict[str, Any] | None]]) -> None:
-    """Puts rows back as they were; those that were not there are removed."""
-    key, keys = KEY_OF[table], id_list(key for key, _ in rows)
-    present = [row for _, row in rows if row is not None]
-    db.execute(f"DELETE FROM {table} WHERE {key} IN (SELECT value FROM json_each(?))", (keys,))
-    if present:
-        columns = list(present[0])
-        marks = ", ".join("?" * len(columns))
-        db.executemany(
-            f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})",
-            [tuple(row[column] for column in columns) for row in present],
-        )
-
-
-def _liken(db: sqlite3.Connection, category_id: int, source: int) -> None:
-    """What photos were taken from is like the same known categories as what was made of them."""
-    db.execute(
-        "INSERT OR IGNORE INTO nearest SELECT ?, known, similarity FROM nearest WHERE category = ?",
-        (category_id, source),
-    )
-
-
-def _restore_likeness(db: sqlite3.Connection, category_ids: Iterable[int]) -> None:
-    """A category that is gone is like nothing; one that is back is like what it was split from."""
-    for category_id in category_ids:
-        if db.execute("SELECT 1 FROM categories WHERE id = ?", (category_id,)).fetchone() is None:
-            db.execute("DELETE FROM nearest WHERE ?1 IN (category, known)", (category_id,))
-            continue
-        made = db.execute(
-            "SELECT json_extract(payload, '$.from[0]') AS source FROM decisions "
-            "WHERE kind = 'split' AND json_extract(payload, '$.new') = ?",
-            (category_id,),
-        ).fetchone()
-        if made is not None and made["source"] is not None:
-            _liken(db, category_id, made["source"])
-
-
-def _reopen(db: sqlite3.Connection, stage: int) -> None:
-    """Undoes the closing of a stage; photos that were added since belong to it again."""
-    later = db.execute("SELECT stage, state FROM stages WHERE stage > ? ORDER BY stage", (stage,)).fetchall()
-    if any(row["state"] != "open" for row in later):
-        raise ConflictError(
-            f"stage {later[0]['stage']} was discovered since stage {stage} was accepted and builds on it; correct "
-            "single names or photos instead"
-        )
-    for table in ("photos", "labels", "assignments"):
-        db.execute(f"UPDATE {table} SET stage = ?1 WHERE stage > ?1", (stage,))
-    db.execute("DELETE FROM stages WHERE stage > ?", (stage,))
-    db.execute("DELETE FROM kept WHERE stage = ?", (stage,))
-    db.execute(
-        "UPDATE stages SET state = CASE WHEN discovered IS NULL THEN 'open' ELSE 'discovered' END, accepted = NULL "
-        "WHERE stage = ?",
-        (stage,),
-    )

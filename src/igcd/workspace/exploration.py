@@ -143,10 +143,11 @@ def _entries(catalog: Catalog, live: Sequence[Category], rows: Sequence[sqlite3.
     for number, category in enumerate(live):
         is_known = category.state == "labeled"
         near = [] if is_known else nearest_known(catalog, category.id, n_categories=1, n_photos=0)
+        mean = category.mean_probability
         facts = (
             ("Photos", f"{category.n_photos:,}"),
             ("Confirmed", f"{category.n_confirmed:,}"),
-            ("Mean probability, %", f"{100 * (category.mean_probability or 0):.0f}"),
+            ("Mean probability, %", "–" if mean is None else f"{100 * mean:.0f}"),  # of what nobody has confirmed
             ("Found at stage", "–" if is_known else str(category.found_stage)),
             ("Most like", near[0].category.title if near else "–"),
         )

@@ -24,7 +24,7 @@ class Suggestion:
     category: int
     probability: float | None = None  # of the category it is in
     other_probability: float | None = None
-    note: str = ""
+    opinions: tuple[str, ...] = ()  # who says what, where people disagree
 
 
 @dataclass(frozen=True)
@@ -97,10 +97,9 @@ def _disagreements(catalog: Catalog) -> Gallery:
             author, category = said.get(photo, (row["author"], payload[said_now]))
             suggestions.pop(photo, None)
             if author != row["author"] and category != payload[said_now]:
-                note = (
-                    f"{author}: {title_of.get(category, '?')}, {row['author']}: {title_of.get(payload[said_now], '?')}"
-                )
-                suggestions[photo] = Suggestion(category, note=note)
+                sides = ((author, category), (row["author"], payload[said_now]))
+                opinions = tuple(f"{who}: {title_of.get(what, '?')}" for who, what in sides)
+                suggestions[photo] = Suggestion(category, opinions=opinions)
             said[photo] = (row["author"], payload[said_now])
     photos = sorted(suggestions)[:MAX_PHOTOS]
     return Gallery(photos, {photo: suggestions[photo] for photo in photos})

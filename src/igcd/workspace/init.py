@@ -9,7 +9,7 @@ from typing import Any
 
 from igcd.errors import IgcdError
 from igcd.workspace.catalog import Catalog, new_folder
-from igcd.workspace.defaults import DEFAULT_ENCODER
+from igcd.workspace.defaults import default_encoder
 from igcd.workspace.imports import labels_from_json
 from igcd.workspace.labels import (
     Choice,
@@ -39,7 +39,7 @@ def init_workspace(
 
     labels: a CSV file with the columns path and category, or what COCO or Label Studio wrote, *.json. from_folders: the
     folders are the labels. on_conflict: which label a photo with several gets; without it they are refused. encoder:
-    values of `igcd.config.EncoderConfig` that shall differ from `igcd.workspace.defaults.DEFAULT_ENCODER`.
+    values of `igcd.config.EncoderConfig` that shall differ from `igcd.workspace.defaults.default_encoder`.
     """
     if labels is not None and from_folders:
         raise IgcdError("labels come from a file or from the folders, not from both; give one of the two")
@@ -73,9 +73,8 @@ def init_workspace(
             if schema_version(db):
                 raise IgcdError(f"{folder} is a workspace already; use `igcd add` to add photos to it")
             migrate(db)
-            db.execute(
-                "INSERT INTO settings VALUES ('encoder', ?)", (json.dumps({**DEFAULT_ENCODER, **(encoder or {})}),)
-            )
+            chosen = {**default_encoder((encoder or {}).get("backbone")), **(encoder or {})}
+            db.execute("INSERT INTO settings VALUES ('encoder', ?)", (json.dumps(chosen),))
 
         with Catalog(folder) as catalog:
             report = write_photos(catalog, reading, labels=settled, setup=set_up)

@@ -2,15 +2,17 @@
 
 # ruff: noqa: S608 - SQL is put together from texts of this module; values go in as parameters
 
-from collections.abc import Iterable, Sequence
+import json
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from igcd.workspace import queries
 from igcd.workspace.catalog import Catalog, id_list
 from igcd.workspace.looks import expected_growth
 from igcd.workspace.outlook import VERY_LIKELY, outlook
-from igcd.workspace.queries import NearKnown, categories, typical_photos
+from igcd.workspace.queries import NearKnown
 
 N_ALTERNATIVES = 3
 OTHERS = 0
@@ -18,13 +20,13 @@ OTHERS = 0
 
 TO_LOOK = f"""
 SELECT a.photo, a.category, COALESCE(k.look + 1, {OTHERS}) AS look,
-    CASE WHEN a.category IS NULL THEN 1.0 ELSE 1.0 - a.probability END AS gain, a.typicality
-FROM assignments a JOIN photos p ON p.id = a.photo
-LEFT JOIN categories c ON c.id = a.category LEFT JOIN looks k ON k.photo = a.photo
+    CASE WHEN a.category IS NULL THEN 1.0 ELSE 1.0 - a.probability END AS gain
+FROM assignments a INDEXED BY unconfirmed LEFT JOIN looks k ON k.photo = a.photo
 WHERE NOT a.is_confirmed AND (
     a.category IS NULL
-    OR (c.state IN ('labeled', 'accepted') AND a.probability < {VERY_LIKELY}
-        AND p.stage = (SELECT MAX(stage) FROM stages))
+    OR (a.probability < {VERY_LIKELY}
+        AND a.category IN (SELECT id FROM categories WHERE state IN ('labeled', 'accepted'))
+        AND (SELECT stage FROM photos WHERE id = a.photo) = (SELECT MAX(stage) FROM stages))
 )
 """
 """Photos that are unsure, and those of the last stage that are not very likely of their known category."""
@@ -37,7 +39,6 @@ class Look:
     id: int
     photo_ids: Sequence[int]
     gain: float  # photos of it expected to be wrong as they are
-    alternatives: Sequence[tuple[int, float]]  # categories and their mean probability, the most probable first
 
     @property
     def n_photos(self) -> int:
@@ -47,24 +48,38 @@ class Look:
 
 def looks(catalog: Catalog) -> list[Look]:
     """The groups, what teaches most first; what is in no group comes last."""
+    members: dict[int, list[int]] = {}
+    gains: dict[int, float] = {}
     with catalog.snapshot() as db:
-        members: dict[int, list[int]] = {}
-        gains: dict[int, float] = {}
-        for row in db.execute(f"SELECT photo, look, gain FROM ({TO_LOOK}) ORDER BY look, gain DESC, photo"):
-            members.setdefault(row["look"], []).append(row["photo"])
-            gains[row["look"]] = gains.get(row["look"], 0.0) + row["gain"]
-        sums: dict[int, dict[int, float]] = {}
-        live = {category.id for category in categories(catalog)}
-        for row in db.execute(
-            f"SELECT t.look, x.category, SUM(x.probability) AS total FROM ({TO_LOOK}) t "
-            "JOIN alternatives x ON x.photo = t.photo GROUP BY t.look, x.category"
+        cursor = db.cursor()
+        cursor.row_factory = None  # plain tuples: there may be very many
+        for photo, look, gain in cursor.execute(
+            f"SELECT photo, look, gain FROM ({TO_LOOK}) ORDER BY look, gain DESC, photo"
         ):
-            into = _reached(catalog, row["category"], live)
-            if into is not None:
-                of_look = sums.setdefault(row["look"], {})
-                of_look[into] = of_look.get(into, 0.0) + row["total"]
+            members.setdefault(look, []).append(photo)
+            gains[look] = gains.get(look, 0.0) + gain
     ordered = sorted(members, key=lambda look: (look == OTHERS, look))
-    return [Look(look, members[look], gains[look], _best(sums.get(look, {}), len(members[look]))) for look in ordered]
+    return [Look(look, members[look], gains[look]) for look in ordered]
+
+
+def alternatives_of_looks(catalog: Catalog, groups: Sequence[Look]) -> dict[int, list[tuple[int, float]]]:
+    """By group, the most probable categories and their mean probability."""
+    live = queries.live_versions(catalog).keys()
+    sums: dict[int, dict[int, float]] = {group.id: {} for group in groups}
+    members = json.dumps([(photo, group.id) for group in groups for photo in group.photo_ids])
+    with catalog.snapshot() as db:
+        rows = db.execute(
+            "WITH members AS (SELECT json_extract(value, '$[0]') AS photo, json_extract(value, '$[1]') AS look "
+            "FROM json_each(?)) SELECT m.look, x.category, SUM(x.probability) AS total FROM members m "
+            "JOIN alternatives x ON x.photo = m.photo GROUP BY m.look, x.category",
+            (members,),
+        ).fetchall()
+    for row in rows:
+        into = _reached(catalog, row["category"], live)
+        if into is not None:
+            of_look = sums[row["look"]]
+            of_look[into] = of_look.get(into, 0.0) + row["total"]
+    return {group.id: _best(sums[group.id], group.n_photos) for group in groups}
 
 
 def n_to_look(catalog: Catalog) -> int:
@@ -83,7 +98,7 @@ def alternatives_of(catalog: Catalog, photo_id: int) -> list[tuple[int, float]]:
     """The most probable categories of a photo."""
     with catalog.snapshot() as db:
         rows = db.execute("SELECT category, probability FROM alternatives WHERE photo = ?", (photo_id,)).fetchall()
-    live = {category.id for category in categories(catalog)}
+    live = queries.live_versions(catalog).keys()
     sums: dict[int, float] = {}
     for row in rows:
         into = _reached(catalog, row["category"], live)
@@ -95,9 +110,10 @@ def alternatives_of(catalog: Catalog, photo_id: int) -> list[tuple[int, float]]:
 def with_photos(catalog: Catalog, alternatives: Iterable[tuple[int, float]], *, n_photos: int = 8) -> list[NearKnown]:
     """Categories with their most typical photos, to compare with."""
     chosen = list(alternatives)
-    found = {category.id: category for category in categories(catalog)}
-    shown = typical_photos(catalog, [category for category, _ in chosen], n_photos=n_photos)
-    return [NearKnown(found[category], probability, shown[category]) for category, probability in chosen]
+    shown = queries.typical_photos(catalog, [category for category, _ in chosen], n_photos=n_photos)
+    return [
+        NearKnown(queries.category(catalog, category), probability, shown[category]) for category, probability in chosen
+    ]
 
 
 def _best(sums: dict[int, float], n_photos: int) -> list[tuple[int, float]]:
@@ -105,7 +121,7 @@ def _best(sums: dict[int, float], n_photos: int) -> list[tuple[int, float]]:
     return [(category, sums[category] / n_photos) for category in best]
 
 
-def _reached(catalog: Catalog, category_id: int, live: set[int]) -> int | None:
+def _reached(catalog: Catalog, category_id: int, live: Container[int]) -> int | None:
     """The category that this one is by now: itself, what it was merged into, or none."""
     reached: int | None = category_id
     while reached is not None and reached not in live:

@@ -8,16 +8,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
 from igcd.errors import IgcdError
-from igcd.types import FloatArray, IntArray
+from igcd.workspace.action import LIVE, Decision
 from igcd.workspace.catalog import Catalog, current_revision, id_list
-from igcd.workspace.decisions import LIVE, Decision
-
-UNSURE = 0
-"""In arrays of category ids: the photo is in none. Catalog ids start at 1."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +34,7 @@ class Category:
     @property
     def title(self) -> str:
         """The name, or what stands for it as long as there is none."""
-        return self.name or f"new {self.id}"
+        return title_of(self.id, self.name)
 
 
 @dataclass(frozen=True)
@@ -77,18 +70,6 @@ class NearKnown:
     category: Category
     similarity: float
     photos: Sequence[Photo]
-
-
-@dataclass(frozen=True)
-class PhotoMap:
-    """Photos in the plane, one entry each; those of earlier stages are landmarks."""
-
-    photo_ids: IntArray  # (n,)
-    xy: FloatArray  # (n, 2), from 0 to 1
-    category_ids: IntArray  # (n,), UNSURE for none
-    is_landmark: npt.NDArray[np.bool_]  # (n,) of an earlier stage
-    kinds: IntArray  # (n,) 0 came with a label, 1 confirmed, 2 guessed, 3 of no category
-    is_confirmed: npt.NDArray[np.bool_]  # (n,) a person has decided
 
 
 @dataclass(frozen=True)
@@ -172,6 +153,31 @@ def categories(catalog: Catalog, *, states: Sequence[str] = LIVE) -> list[Catego
     return [_category(row) for row in rows]
 
 
+def live_versions(catalog: Catalog) -> dict[int, int]:
+    """The versions of the categories that `categories` gives by default, without counting their photos."""
+    with catalog.snapshot() as db:
+        rows = db.execute(
+            "SELECT id, version FROM categories c WHERE state IN ('labeled', 'accepted') OR (state = 'discovered' "
+            "AND EXISTS (SELECT 1 FROM assignments a WHERE a.category = c.id))"
+        )
+        return {row["id"]: row["version"] for row in rows}
+
+
+def titles(catalog: Catalog) -> dict[int, str]:
+    """What each category is called, also those that are no more."""
+    with catalog.snapshot() as db:
+        return {row["id"]: title_of(row["id"], row["name"]) for row in db.execute("SELECT id, name FROM categories")}
+
+
+def title_of(category_id: int, name: str | None) -> str:
+    """The name of a category, or what stands for it as long as there is none.
+
+    >>> title_of(7, None), title_of(7, "owl")
+    ('new 7', 'owl')
+    """
+    return name or f"new {category_id}"
+
+
 def category(catalog: Catalog, category_id: int) -> Category:
     """One category, also a rejected or merged one."""
     with catalog.snapshot() as db:
@@ -185,13 +191,7 @@ def photos_of(catalog: Catalog, category_id: int | None, *, offset: int = 0, lim
     """Photos of a category, the most typical first and the outliers last; None: those that are unsure."""
     with catalog.snapshot() as db:
         n_photos = db.execute("SELECT COUNT(*) FROM assignments WHERE category IS ?", (category_id,)).fetchone()[0]
-        # The page is cut out of the index alone; only its photos are looked up.
-        page = f"(SELECT * FROM assignments WHERE category IS ? ORDER BY {TYPICAL_FIRST} LIMIT ? OFFSET ?)"
-        rows = db.execute(
-            PHOTOS.format(source=page) + "ORDER BY a.is_peak DESC, a.typicality DESC, a.photo",
-            (category_id, limit, offset),
-        ).fetchall()
-    return PhotoPage(n_photos, offset, [_photo(row) for row in rows])
+        return PhotoPage(n_photos, offset, _page(db, category_id, limit=limit, offset=offset))
 
 
 def photo_ids_of(catalog: Catalog, category_id: int | None) -> list[int]:
@@ -243,18 +243,9 @@ def nearest_known(catalog: Catalog, category_id: int, *, n_categories: int = 3, 
 
 def typical_photos(catalog: Catalog, category_ids: Sequence[int], *, n_photos: int = 8) -> dict[int, list[Photo]]:
     """The most typical photos of each of these categories."""
-    ranked = (
-        f"(SELECT *, ROW_NUMBER() OVER (PARTITION BY category ORDER BY {TYPICAL_FIRST}) AS place "
-        "FROM assignments WHERE category IN (SELECT value FROM json_each(?)))"
-    )
-    shown: dict[int, list[Photo]] = {category_id: [] for category_id in category_ids}
     with catalog.snapshot() as db:
-        rows = db.execute(
-            PHOTOS.format(source=ranked) + "WHERE a.place <= ? ORDER BY a.place", (id_list(category_ids), n_photos)
-        )
-        for row in rows:
-            shown[row["category"]].append(_photo(row))
-    return shown
+        # One page for each: a window over all of them would read every photo of the categories.
+        return {category_id: _page(db, category_id, limit=n_photos) for category_id in category_ids}
 
 
 def low_confidence(catalog: Catalog, *, offset: int = 0, limit: int = 200, max_probability: float = 1.0) -> PhotoPage:
@@ -274,32 +265,6 @@ def low_confidence(catalog: Catalog, *, offset: int = 0, limit: int = 200, max_p
             (max_probability, limit, offset),
         ).fetchall()
     return PhotoPage(n_photos, offset, [_photo(row) for row in rows])
-
-
-def photo_map(catalog: Catalog) -> PhotoMap:
-    """Where the photos stand in the plane: each photo where the last discovery that placed it has put it."""
-    with catalog.snapshot() as db:
-        cursor = db.cursor()
-        cursor.row_factory = None  # plain tuples: there may be 100,000
-        rows = cursor.execute(
-            f"""
-            SELECT m.photo, m.x, m.y, COALESCE(a.category, 0) AS category,
-                p.stage < (SELECT MAX(stage) FROM places) AS is_landmark,
-                CASE WHEN l.photo IS NOT NULL THEN 0 WHEN a.category IS NULL THEN 3 WHEN a.is_confirmed THEN 1
-                    ELSE 2 END AS kind, COALESCE(a.is_confirmed, 0) AS is_confirmed
-            FROM ({PLACES}) m JOIN photos p ON p.id = m.photo LEFT JOIN assignments a ON a.photo = m.photo
-            LEFT JOIN labels l ON l.photo = m.photo AND l.source = 'given' ORDER BY m.photo
-            """
-        ).fetchall()
-    table = np.array(rows, dtype=np.float64).reshape(-1, 7)
-    return PhotoMap(
-        photo_ids=table[:, 0].astype(np.int64),
-        xy=table[:, 1:3],
-        category_ids=table[:, 3].astype(np.int64),
-        is_landmark=table[:, 4].astype(np.bool_),
-        kinds=table[:, 5].astype(np.int64),
-        is_confirmed=table[:, 6].astype(np.bool_),
-    )
 
 
 def status(catalog: Catalog) -> Status:
@@ -383,6 +348,15 @@ def setting(db: sqlite3.Connection, key: str) -> Any:  # noqa: ANN401 - whatever
     """A setting of the workspace."""
     row = db.execute("SELECT value FROM settings WHERE key = ?", (key,)).fetchone()
     return None if row is None else json.loads(row["value"])
+
+
+def _page(db: sqlite3.Connection, category_id: int | None, *, limit: int, offset: int = 0) -> list[Photo]:
+    """Photos of a category, the most typical first. The page is cut out of the index; only its photos are read."""
+    page = f"(SELECT * FROM assignments WHERE category IS ? ORDER BY {TYPICAL_FIRST} LIMIT ? OFFSET ?)"
+    rows = db.execute(
+        PHOTOS.format(source=page) + "ORDER BY a.is_peak DESC, a.typicality DESC, a.photo", (category_id, limit, offset)
+    )
+    return [_photo(row) for row in rows]
 
 
 def _waiting_by_stage(db: sqlite3.Connection, n_waiting: int) -> dict[int, int]:

@@ -111,11 +111,14 @@ def _count(n: int, one: str, many: str | None = None) -> str:
 
 
 def _faces(catalog: Catalog, explored: ExploredWorkspace, new: list[int]) -> list[Face]:
-    """The most typical photo of the new categories; without any, of the known ones."""
-    shown = new or list(range(len(explored.categories)))
+    """The most typical photo of the new categories, then of the known ones, those found last first."""
+    known = sorted(
+        set(range(len(explored.categories))) - set(new),
+        key=lambda number: (-explored.categories[number].found_stage, number),
+    )
     return [
         Face(_thumbnail(catalog, one.cover, f"most typical of {one.title}"), one.title, number)
-        for number in shown[:N_FACES]
+        for number in [*new, *known][:N_FACES]
         if (one := explored.categories[number]).cover is not None
     ]
 

@@ -87,17 +87,27 @@ if (group) {
 const pictures = data.pictures;
 const FEW = 14;
 
-function tile(image) {
+const nameOf = (category) => pictures.categories[category] ?? "no category";
+
+// other: the row that has it wrong
+function tile(image, other) {
   const sheet = Math.floor(image / pictures.per_sheet);
-  const label = `${pictures.categories[pictures.category[image]]}; ${pictures.ids[image]}`;
+  const label = `${nameOf(pictures.category[image])}, by ${other.name} taken for ${nameOf(other.said[image])}; ${pictures.ids[image]}`;
   return makeTile({
     sheet, place: image % pictures.per_sheet, columns: pictures.columns, rows: pictures.sheet_rows[sheet], label, title: label,
   });
 }
 
-function pictureList(list) {
+// What the row that is wrong takes images for, the most frequent first.
+function mistakes(list, other) {
+  const counts = new Map();
+  for (const image of list) counts.set(other.said[image], (counts.get(other.said[image]) ?? 0) + 1);
+  return [...counts].sort((a, b) => b[1] - a[1]).slice(0, 3).map(([category, n]) => `${nameOf(category)} (${n})`).join(", ");
+}
+
+function pictureList(list, other) {
   const grid = make("ul", { class: "pictures" });
-  const show = (images) => grid.append(...images.map((image) => make("li", {}, tile(image))));
+  const show = (images) => grid.append(...images.map((image) => make("li", {}, tile(image, other))));
   show(list.slice(0, FEW));
   if (list.length <= FEW) return grid;
   const more = make("button", { type: "button", class: "quiet", onclick: () => {
@@ -127,7 +137,8 @@ function showDifference(first, second) {
     if (pictures.is_new[category] && isFound(one, category) && !isFound(other, category))
       notes.push(`a new category that ${one.name} found and ${other.name} missed`);
     else if (pictures.is_new[category]) notes.push("a new category");
-    return [make("h3", {}, pictures.categories[category], " ", make("small", {}, notes.join(", "))), pictureList(list)];
+    notes.push(`by ${other.name} taken for ${mistakes(list, other)}`);
+    return [make("h3", {}, nameOf(category), " ", make("small", {}, notes.join(", "))), pictureList(list, other)];
   }));
 }
 

@@ -7,8 +7,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from igcd.review.routes.answers import MAX_ID, Json, PathId, decision_json, titles
 from igcd.workspace import decisions, queries
+from igcd.workspace.action import Decision
 from igcd.workspace.catalog import Catalog
-from igcd.workspace.decisions import Decision
+from igcd.workspace.undo import undo as take_back
 
 Id = Annotated[int, Field(ge=1, le=MAX_ID)]
 Version = Annotated[int, Field(ge=0, le=MAX_ID)]
@@ -110,6 +111,6 @@ def deciding_routes(catalog: Catalog, *, read_only: bool, author: str) -> APIRou
 
     @router.post("/undo")
     def undo(body: UndoRequest) -> Json:
-        return answer(decisions.undo(catalog, body.decision, author=author))
+        return answer(take_back(catalog, body.decision, author=author))
 
     return router

@@ -7,10 +7,11 @@ from fastapi import Path as PathParameter
 from fastapi.responses import JSONResponse, Response
 from pydantic import BaseModel, ConfigDict, Field
 
-from igcd.review.routes.answers import MAX_ID, Json, PathId, category_json, photos_json, versions_of
+from igcd.review.routes.answers import MAX_ID, ByRevision, Json, PathId, category_json, photos_json, versions_of
 from igcd.review.routes.deciding import Id
 from igcd.workspace import galleries, looking, queries, search
 from igcd.workspace.catalog import Catalog
+from igcd.workspace.looking import Look
 from igcd.workspace.queries import NearKnown
 from igcd.workspace.search import Wish
 from igcd.workspace.similar import Branch, PhotoIndex
@@ -18,6 +19,8 @@ from igcd.workspace.similar import Branch, PhotoIndex
 MAX_SIMILAR = 400
 FIRST_PHOTOS = 120
 MAX_FOLDERS = 500
+MAX_LISTED, LISTED_BEFORE = 60, 10
+"""Groups that stand in the list on the left, and how many of them before the one that is shown."""
 
 
 class SimilarRequest(BaseModel):
@@ -44,6 +47,12 @@ def exploring_routes(catalog: Catalog, index: PhotoIndex) -> APIRouter:
     """The routes that explore; none of them changes anything."""
     router = APIRouter(prefix="/api")
 
+    looked = ByRevision[tuple[list[Look], list[float]]]()
+
+    def find_looks() -> tuple[list[Look], list[float]]:
+        groups = looking.looks(catalog)
+        return groups, looking.growth(catalog, groups)
+
     def photos_answer(photo_ids: list[int], near: list[NearKnown]) -> Json:
         photos = queries.photos(catalog, photo_ids)
         touched = [*(photo.category for photo in photos), *(one.category.id for one in near)]
@@ -59,33 +68,38 @@ def exploring_routes(catalog: Catalog, index: PhotoIndex) -> APIRouter:
     def look(
         look_id: Annotated[int, PathParameter(ge=0, le=MAX_ID)],
         otherwise: Annotated[int | None, Query(ge=0, le=MAX_ID)] = None,
-    ) -> Json:
-        """A group and the list of all; where it is gone `otherwise`, or else the first one."""
+    ) -> Response:
+        """A group, the ids of all and those around it; where it is gone `otherwise`, or else the first one."""
         with catalog.snapshot():
-            groups = looking.looks(catalog)
-            by_id = {one.id: one for one in groups}
-            wanted = (look_id, *([] if otherwise is None else [otherwise]), *by_id)
-            shown = next((by_id[one] for one in wanted if one in by_id), None)
+            groups, growth = looked.get(queries.revision(catalog), find_looks)
+            at_of = {one.id: at for at, one in enumerate(groups)}
+            wanted = (look_id, *([] if otherwise is None else [otherwise]), *(one.id for one in groups[:1]))
+            at = next((at_of[one] for one in wanted if one in at_of), None)
+            shown = None if at is None else groups[at]
+            listed = groups[max(0, (at or 0) - LISTED_BEFORE) :][:MAX_LISTED]
+            best = looking.alternatives_of_looks(catalog, listed)
             answer = photos_answer(
                 list(shown.photo_ids) if shown else [],
-                looking.with_photos(catalog, shown.alternatives) if shown else [],
+                looking.with_photos(catalog, best[shown.id]) if shown else [],
             )
-            return {
-                **answer,
-                "look": shown and shown.id,
-                "looks": [
-                    {
-                        "id": one.id,
-                        "n_photos": one.n_photos,
-                        "cover": one.photo_ids[0],
-                        "gain": one.gain,
-                        "best": one.alternatives[0][0] if one.alternatives else None,
-                        "probability": one.alternatives[0][1] if one.alternatives else None,
-                    }
-                    for one in groups
-                ],
-                "growth": looking.growth(catalog, groups),
-            }
+            return JSONResponse(
+                {
+                    **answer,
+                    "look": shown and shown.id,
+                    "looks": [one.id for one in groups],
+                    "listed": [
+                        {
+                            "id": one.id,
+                            "n_photos": one.n_photos,
+                            "cover": one.photo_ids[0],
+                            "best": best[one.id][0][0] if best[one.id] else None,
+                            "probability": best[one.id][0][1] if best[one.id] else None,
+                        }
+                        for one in listed
+                    ],
+                    "growth": growth,
+                }
+            )
 
     @router.get("/photos/{photo_id}/alternatives")
     def alternatives(photo_id: PathId) -> Json:
@@ -128,12 +142,28 @@ def exploring_routes(catalog: Catalog, index: PhotoIndex) -> APIRouter:
         folder: Annotated[str, Query(max_length=1_000)] = "",
         since: Annotated[str, Query(max_length=10, pattern=r"^[0-9-]*$")] = "",
         until: Annotated[str, Query(max_length=10, pattern=r"^[0-9-]*$")] = "",
+        place: Literal["", "known", "unknown"] = "",
+        near: Annotated[str, Query(max_length=60)] = "",
+        within: Annotated[float, Query(gt=0, le=20_000)] = 100.0,
         min_probability: Annotated[float, Query(ge=0, le=1)] = 0.0,
         max_probability: Annotated[float, Query(ge=0, le=1)] = 1.0,
         order: Literal["uncertain", "certain", "newest", "oldest", "file", "place", "stage"] = "uncertain",
     ) -> Response:
         with catalog.snapshot():
-            wish = Wish(text, kind, stage, folder, since, until, min_probability, max_probability, order)
+            wish = Wish(
+                text=text,
+                kind=kind,
+                stage=stage,
+                folder=folder,
+                since=since,
+                until=until,
+                place=place,
+                near=near,
+                within=within,
+                min_probability=min_probability,
+                max_probability=max_probability,
+                order=order,
+            )
             found = search.find(catalog, wish)
             photos = queries.photos(catalog, found.photo_ids[:FIRST_PHOTOS])
             answer = {
@@ -141,10 +171,18 @@ def exploring_routes(catalog: Catalog, index: PhotoIndex) -> APIRouter:
                 "n_photos": found.n_photos,
                 "photo_ids": found.photo_ids,
                 "photos": photos_json(photos),
-                "versions": versions_of(catalog, (category.id for category in queries.categories(catalog))),
-                "folders": search.folders_of(catalog)[:MAX_FOLDERS],
+                "versions": queries.live_versions(catalog),
             }
         return JSONResponse(answer)
+
+    @router.get("/conditions")
+    def conditions() -> Json:
+        """What a search can choose from."""
+        with catalog.snapshot():
+            return {
+                "folders": search.folders_of(catalog)[:MAX_FOLDERS],
+                "places": [vars(place) for place in search.places_of(catalog)],
+            }
 
     @router.get("/tree")
     def tree() -> Json:

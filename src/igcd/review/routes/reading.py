@@ -2,16 +2,19 @@
 
 from typing import Annotated
 
+import numpy as np
 from fastapi import APIRouter, HTTPException, Query
 from fastapi.responses import JSONResponse, Response
 
 from igcd.errors import IgcdError
 from igcd.review.jobs import Jobs
 from igcd.review.routes.answers import (
+    ByRevision,
     Json,
     PathId,
     category_json,
     decision_json,
+    map_bytes,
     photos_json,
     titles,
     versions_of,
@@ -20,17 +23,26 @@ from igcd.review.undoing import next_redo, next_undo
 from igcd.workspace import looking, queries
 from igcd.workspace.catalog import Catalog
 from igcd.workspace.outlook import outlook
+from igcd.workspace.photo_map import photo_map
 
 FIRST_PHOTOS = 120
 """Photos whose details come with a category: more than a screen shows; the page asks for the others as it scrolls."""
 MAX_PHOTOS_ASKED = 400
-PLACE_SCALE = 10_000
-"""Places, from 0 to 1, go to the page as whole numbers of this unit."""
 
 
 def reading_routes(catalog: Catalog, jobs: Jobs, *, read_only: bool, uses_paths: bool, author: str) -> APIRouter:
     """The routes that read."""
     router = APIRouter(prefix="/api")
+    drawn = ByRevision[bytes]()
+
+    def draw_map() -> bytes:
+        places = photo_map(catalog)
+        head = {
+            "revision": queries.revision(catalog),
+            "n_photos": len(places.photo_ids),
+            "versions": versions_of(catalog, np.unique(places.category_ids).tolist()),
+        }
+        return map_bytes(places, head)
 
     @router.get("/revision")
     def revision() -> Json:
@@ -94,21 +106,10 @@ def reading_routes(catalog: Catalog, jobs: Jobs, *, read_only: bool, uses_paths:
         return {"photos": photos_json(queries.photos(catalog, wanted))}
 
     @router.get("/map")
-    def photo_map() -> Response:
+    def map_of_photos() -> Response:
         with catalog.snapshot():
-            places = queries.photo_map(catalog)
-            answer = {
-                "revision": queries.revision(catalog),
-                "photo_ids": places.photo_ids.tolist(),
-                "x": (PLACE_SCALE * places.xy[:, 0]).round().astype(int).tolist(),
-                "y": (PLACE_SCALE * places.xy[:, 1]).round().astype(int).tolist(),
-                "category_ids": places.category_ids.tolist(),
-                "kinds": places.kinds.tolist(),
-                # Settled ones are shown for orientation; a lasso leaves them out.
-                "is_settled": (places.is_landmark | places.is_confirmed).astype(int).tolist(),
-                "versions": versions_of(catalog, places.category_ids.tolist()),
-            }
-        return JSONResponse(answer)
+            answer = drawn.get(queries.revision(catalog), draw_map)
+        return Response(answer, media_type="application/octet-stream")
 
     @router.get("/history")
     def history(limit: Annotated[int, Query(ge=1, le=500)] = 100) -> Json:

@@ -29,6 +29,18 @@ async function answerOf(request) {
 
 export const get = (path) => answerOf(fetch(`/api/${path}`, { headers: { Accept: "application/json" } }));
 
+// An answer of bytes; a refusal is a sentence all the same.
+export async function getBytes(path) {
+  let response;
+  try {
+    response = await fetch(`/api/${path}`);
+    if (response.ok) return await response.arrayBuffer();
+  } catch {
+    // the sentence below says it
+  }
+  return answerOf(response ?? Promise.reject(new TypeError()));
+}
+
 export const post = (path, body) =>
   answerOf(
     fetch(`/api/${path}`, {

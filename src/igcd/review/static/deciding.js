@@ -191,7 +191,7 @@ export class ReviewPage extends DrawnPage {
   // The category before or after the open one in the list it is in.
   neighbor(step) {
     if (this.view.route.kind === "look") {
-      const looks = this.view.looks.map(({ id }) => id);
+      const { looks } = this.view;
       return looks[looks.indexOf(this.view.route.id) + step] ?? null;
     }
     const ids = this.tab === "known" ? this.known.map(({ id }) => id) : this.overview.queue;

@@ -141,9 +141,18 @@ export async function openHistory({ onUndo, canUndo }) {
       mayUndo ? button("Undo", () => { dialog.close(); onUndo(decision.id); }, { "aria-label": `Undo: ${decision.sentence}` }) : null);
   };
   const nothing = el("p", { class: "muted", text: "Nothing was decided yet." });
+  const list = el("ol", { class: "history" });
+  const show = (author) => list.replaceChildren(...decisions.filter((decision) => !author || decision.author === author).map(entry));
+  show("");
+  const authors = [...new Set(decisions.map(({ author }) => author))].sort();
+  const nOf = (author) => decisions.filter((decision) => decision.author === author).length;
+  const who = el("select", { id: "history-author" }, el("option", { value: "", text: "everybody" }),
+    ...authors.map((author) => el("option", { value: author, text: `${author} (${nOf(author)})` })));
+  who.addEventListener("change", () => show(who.value));
+  const several = authors.length > 1 ? [el("div", { class: "field" }, el("label", { for: "history-author", text: "Decided by" }), who)] : [];
   const dialog = openDialog("What was decided", {
     wide: true,
-    body: [decisions.length ? el("ol", { class: "history" }, ...decisions.map(entry)) : nothing],
+    body: [...several, decisions.length ? list : nothing],
     foot: [button("Close", () => dialog.close(), { kind: "primary", key: "Esc", autofocus: true })],
   });
 }

@@ -71,7 +71,11 @@ export function breakable(text) {
 
 export const byId = (id) => document.getElementById(id);
 
-export const plural = (n, one, many = `${one}s`) => `${n.toLocaleString("en")} ${n === 1 ? one : many}`;
+const numbers = new Intl.NumberFormat("en"); // to make one for each number takes longer than all else in a list
+
+export const grouped = (n) => numbers.format(n);
+
+export const plural = (n, one, many = `${one}s`) => `${grouped(n)} ${n === 1 ? one : many}`;
 
 export const percent = (share) => `${Math.round(share * 100)}\u00a0%`;
 

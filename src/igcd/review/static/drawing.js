@@ -2,7 +2,7 @@
 
 import { say } from "./announce.js";
 import { get } from "./api.js";
-import { breakable, button, byId, el, percent, plural, thumbnail, thumbnailUrl } from "./dom.js";
+import { breakable, button, byId, el, grouped, percent, plural, thumbnail, thumbnailUrl } from "./dom.js";
 import { PhotoGrid } from "./grid.js";
 import { openLightbox, openPicture } from "./lightbox.js";
 import { showCategories, showTabs, showText } from "./lists.js";
@@ -35,15 +35,16 @@ export class DrawnPage extends Page {
     const { route, category, similarity, parts, suggestions } = this.view;
     const isMixed = WITH_CATEGORY.includes(route.kind);
     const suggestion = suggestions[photo.id];
-    if (suggestion) badges.push(suggestion.note || `${this.titleOf(photo.category)} → ${this.titleOf(suggestion.category)}`);
+    if (suggestion?.opinions.length) badges.push(...suggestion.opinions);
+    else if (suggestion) badges.push(this.titleOf(photo.category), `${this.titleOf(suggestion.category)}?`);
     else if (isMixed) badges.push(photo.category ? this.titleOf(photo.category) : "unsure");
     if (route.kind === "parts") badges.push(`part ${parts.findIndex((part) => part.includes(photo.id)) + 1}`);
     if (route.kind === "similar") badges.push(...(photo.id in similarity ? [] : ["chosen"]));
     if (photo.is_peak && !isMixed) badges.push("most typical");
     if (photo.near_duplicate_of !== null) badges.push("near-duplicate");
     const isSettled = photo.is_confirmed && (route.kind !== "category" || category.state !== "discovered");
+    if (suggestion) return badges; // how probable it is stands beside the photos
     if (isSettled) badges.push("confirmed");
-    else if (suggestion?.other_probability) badges.push(percent(suggestion.other_probability));
     else if (photo.category !== null && route.kind !== "similar" && (isMixed || photo.probability < UNCERTAIN)) badges.push(percent(photo.probability));
     return badges;
   }
@@ -65,12 +66,12 @@ export class DrawnPage extends Page {
     } else if (tab === "known") {
       this.showKnown(open);
     } else if (tab === "look") {
-      showLooks(this.view.looks, this.view.growth, route.id, { titleOf: (id) => this.titleOf(id), onOpen: (id) => this.navigate({ kind: "look", id }) });
+      showLooks(this.view, route.id, { titleOf: (id) => this.titleOf(id), onOpen: (id) => this.navigate({ kind: "look", id }) });
     } else if (tab === "checks") {
       this.guard(() => showGalleries(route.id, (id) => this.navigate({ kind: "gallery", id })));
     } else if (tab === "find") {
       if (!byId("find-text")) {
-        showSearch({ stages: this.overview.status.stages, folders: this.view.folders, categories: this.overview.categories,
+        showSearch({ stages: this.overview.status.stages, categories: this.overview.categories,
           onChange: () => this.guard(() => this.open({ kind: "find" })), onCategory: open });
       }
     } else {
@@ -102,13 +103,13 @@ export class DrawnPage extends Page {
         if (category.mean_probability !== null) parts.push(`${percent(category.mean_probability)} certain`);
         parts.push("typical ones first");
       } else {
-        parts.push(`${category.n_confirmed.toLocaleString("en")} confirmed`, category.state === "accepted" ? "accepted in this stage" : "known");
+        parts.push(`${grouped(category.n_confirmed)} confirmed`, category.state === "accepted" ? "accepted in this stage" : "known");
       }
       return parts.join(" · ");
     }
     if (route.kind === "look" && this.view.looks.length) {
-      const at = this.view.looks.findIndex(({ id }) => id === route.id);
-      return `${plural(nPhotos, "photo")} that look alike · group ${at + 1} of ${this.view.looks.length.toLocaleString("en")}`;
+      const at = this.view.looks.indexOf(route.id);
+      return `${plural(nPhotos, "photo")} that look alike · group ${at + 1} of ${grouped(this.view.looks.length)}`;
     }
     if (route.kind === "similar") return `the ${plural(route.n, "photo")} most like the chosen, among all that is not confirmed`;
     if (route.kind === "parts") return this.view.parts.map((part, at) => `part ${at + 1}: ${plural(part.length, "photo")}`).join(" · ");
@@ -229,7 +230,7 @@ export class DrawnPage extends Page {
           el("button", { type: "button", "aria-label": `Show a photo of ${category.title}`,
             on: { click: () => openPicture(photo, category.title) } }, thumbnail(photo.id)))));
     });
-    const title = { look: "May be", gallery: "More likely" }[route.kind] ?? "Looks most like";
+    const title = { look: "May be", gallery: route.id === "disagreements" ? "The other opinion" : "More likely" }[route.kind] ?? "Looks most like";
     return el("aside", { class: "near", "aria-label": "Categories it looks like" }, el("h2", { text: title }), ...known);
   }
 
@@ -248,7 +249,7 @@ export class DrawnPage extends Page {
       byId("stage").classList.remove("with-near");
       byId("stage").replaceChildren(el("div", { class: "map" }, this.map.element, chosen));
     }
-    this.map.show(answer);
+    this.map.show(answer.places);
     this.showChosen(this.grid.ids, this.grid.selectedInOrder());
   }
 
@@ -274,8 +275,8 @@ export class DrawnPage extends Page {
         ...actions.map(([name, label, key, kind]) => button(label, () => this.run(name), { key, kind, "data-action": name })),
         button("", () => this.grid.select([]), { picture: "close", label: "Select none", key: "Esc", kind: "quiet" }));
     }
-    const inFocus = this.view.route.kind === "look" ? `All ${this.grid.ids.length.toLocaleString("en")}` : "Photo in focus";
-    this.bar.firstChild.textContent = isStepping ? inFocus : `${selection.size.toLocaleString("en")} selected`;
+    const inFocus = this.view.route.kind === "look" ? `All ${grouped(this.grid.ids.length)}` : "Photo in focus";
+    this.bar.firstChild.textContent = isStepping ? inFocus : `${grouped(selection.size)} selected`;
     this.bar.lastChild.hidden = isStepping;
   }
 
@@ -321,7 +322,7 @@ export class DrawnPage extends Page {
     const { undo, redo, read_only: readOnly } = this.overview;
     const buttons = [
       button("", () => this.run("history"), { picture: "history", label: "What was decided", key: "H", kind: "quiet" }),
-      button("", () => this.run("help"), { picture: "help", label: "Keys and help", key: "?", kind: "quiet" }),
+      button("", () => this.run("help"), { picture: "help", label: "Keys and help", key: "?", kind: "quiet", id: "help" }),
     ];
     if (!readOnly) {
       const next = nextStep(this.overview);

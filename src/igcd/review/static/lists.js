@@ -1,6 +1,6 @@
 // The lists on the left: tabs with counts, and below them the categories of the tab.
 
-import { breakable, byId, el, icon, percent, plural, thumbnail } from "./dom.js";
+import { breakable, byId, el, grouped, icon, percent, plural, thumbnail } from "./dom.js";
 
 export const TABS = [
   { id: "new", title: "New categories", picture: "fresh" },
@@ -22,7 +22,7 @@ export function showTabs(overview, current, onTab) {
       el("button", { type: "button", class: "tab", id: `tab-${id}`, "aria-current": id === current ? "page" : undefined,
         on: { click: () => onTab(id) } },
       icon(picture), el("span", { text: title }),
-      id in counts ? el("span", { class: "count", text: counts[id].toLocaleString("en") }) : null)),
+      id in counts ? el("span", { class: "count", text: grouped(counts[id]) }) : null)),
   );
 }
 

@@ -1,15 +1,16 @@
 // The photos in the plane: like ones are near each other. A lasso drawn around some of them selects them.
 
 import { breakable, button, el, plural, thumbnail } from "./dom.js";
+import { Places } from "./places.js";
 import { colorOf, KINDS, Points } from "./points.js";
 
 const POINT_PIXELS = 8;
 const MAX_NAMES = 40;
-const PLACE_SCALE = 10_000; // places come as whole numbers
 const NAME_PIXELS = 13;
 const NEAR_PIXELS = 12;
+const NO_PLACES = { ids: [], x: [], y: [], categories: [], kinds: [], isSettled: [] };
 const MAX_ZOOM = 60;
-const MARGIN = 28;
+const MARGIN = 56; // what lies over the edges of the map must not cover photos
 
 // The even-odd rule: a ray from the point crosses the outline an odd number of times.
 export function isInside(x, y, outline) {
@@ -27,11 +28,13 @@ export class PhotoMap {
   constructor({ titleOf, onSelect }) {
     this.titleOf = titleOf;
     this.onSelect = onSelect;
-    this.points = [];
+    this.places = new Places(NO_PLACES);
     this.selected = new Set();
     this.hiddenKinds = new Set();
     this.hiddenCategories = new Set();
     this.view = { x: 0.5, y: 0.5, zoom: 1 };
+    this.minZoom = 1;
+    this.isFitted = false;
     this.pointers = new Map();
     this.pans = false;
     this.ground = el("canvas", { class: "map-points", "aria-hidden": "true" });
@@ -63,6 +66,7 @@ export class PhotoMap {
 
   destroy() {
     this.observer.disconnect();
+    if (this.frameAsked) cancelAnimationFrame(this.frameAsked);
     this.layer.destroy();
     this.scheme.removeEventListener("change", this.redraw);
     this.element.remove();
@@ -80,40 +84,29 @@ export class PhotoMap {
     return el("label", { class: "check" }, box, swatch, el("span", {}, ...breakable(text)));
   }
 
-  show(answer) {
-    const { photo_ids: ids, x, y, category_ids: categories, kinds, is_settled: isSettled } = answer;
-    const byKind = KINDS.map(() => []); // in this order: what there is to decide lies on top
-    for (let at = 0; at < ids.length; at++) {
-      byKind[kinds[at]].push({ id: ids[at], x: x[at] / PLACE_SCALE, y: y[at] / PLACE_SCALE, category: categories[at], kind: kinds[at], isSettled: isSettled[at] === 1 });
-    }
-    this.points = byKind.flat();
-    const sums = new Map();
-    for (const { x: px, y: py, category } of this.points) {
-      if (!category) continue;
-      const sum = sums.get(category) ?? { category, x: 0, y: 0, n: 0 };
-      sum.x += px;
-      sum.y += py;
-      sum.n += 1;
-      sums.set(category, sum);
-    }
-    this.names = [...sums.values()].map((sum) => ({ ...sum, x: sum.x / sum.n, y: sum.y / sum.n })).sort((a, b) => b.n - a.n);
+  show(places) {
+    this.places = places;
+    this.names = places.middles();
     this.refresh();
   }
 
   // After a filter, the colors or the photos have changed.
   refresh() {
     const isDark = this.scheme.matches;
-    this.layer.set(this.points, (point) => this.isVisible(point), isDark);
+    const { categories, kinds, shown } = this.places;
+    const isKindShown = KINDS.map((kind) => !this.hiddenKinds.has(kind));
+    for (let at = 0; at < shown.length; at++) shown[at] = isKindShown[kinds[at]] && !this.hiddenCategories.has(categories[at]) ? 1 : 0;
+    this.layer.set(this.places, isDark);
     const swatch = (category) => {
       const dot = el("span", { class: "swatch" });
       dot.style.background = colorOf(category, isDark);
       return dot;
     };
     const scrolled = this.legend.scrollTop;
-    const all = button(this.hiddenCategories.size ? "All" : "None", () => {
+    const all = button(this.hiddenCategories.size ? "Show all" : "Hide all", () => {
       this.hiddenCategories = new Set(this.hiddenCategories.size ? [] : this.names.map(({ category }) => category));
       this.refresh();
-    }, { kind: "quiet", label: "Show all or no categories" });
+    }, { kind: "quiet" });
     this.legend.replaceChildren(all, ...this.names.map(({ category, n }) => {
       const entry = this.check(this.titleOf(category), swatch(category), this.hiddenCategories, category);
       entry.title = plural(n, "photo");
@@ -135,9 +128,26 @@ export class PhotoMap {
     return (Math.min(this.canvas.clientWidth, this.canvas.clientHeight) - 2 * MARGIN) * this.view.zoom;
   }
 
-  toScreen({ x, y }) {
+  toScreen(x, y) {
     return [this.canvas.clientWidth / 2 + (x - this.view.x) * this.scale * this.stretch,
       this.canvas.clientHeight / 2 + (y - this.view.y) * this.scale];
+  }
+
+  // All photos for which isWanted(entry, x, y on the screen) holds and about which there is something to decide.
+  choosable(isWanted) {
+    const { ids, x, y, isSettled, shown } = this.places;
+    const [left, top, across, down] = this.frame();
+    const found = [];
+    for (let at = 0; at < ids.length; at++) {
+      if (shown[at] && !isSettled[at] && isWanted(left + x[at] * across, top + y[at] * down)) found.push(ids[at]);
+    }
+    return found;
+  }
+
+  // Where the corner of the plane is on the screen and how large the plane is: what `toScreen` works out, once for all.
+  frame() {
+    const [left, top] = this.toScreen(0, 0);
+    return [left, top, this.scale * this.stretch, this.scale];
   }
 
   toPlane(sx, sy) {
@@ -150,21 +160,22 @@ export class PhotoMap {
     return Math.min(1.5, Math.max(1, (this.canvas.clientWidth - 2 * MARGIN) / (this.canvas.clientHeight - 2 * MARGIN)));
   }
 
-  isVisible(point) {
-    return !this.hiddenKinds.has(KINDS[point.kind]) && !this.hiddenCategories.has(point.category);
-  }
-
-  isChoosable(point) {
-    return !point.isSettled && this.isVisible(point);
-  }
-
   // --- drawing
 
+  // Whatever changes until the next frame is drawn once.
   draw() {
+    this.frameAsked ??= requestAnimationFrame(() => {
+      this.frameAsked = null;
+      this.drawNow();
+    });
+  }
+
+  drawNow() {
     const { clientWidth: width, clientHeight: height } = this.canvas;
     if (!width || !height) return;
+    if (!this.isFitted && this.places.length) this.fit();
     const density = window.devicePixelRatio || 1;
-    const crowd = Math.min(1, Math.sqrt(4000 / Math.max(1, this.points.length))) * 0.6 + 0.4;
+    const crowd = Math.min(1, Math.sqrt(4000 / Math.max(1, this.places.length))) * 0.6 + 0.4;
     const size = POINT_PIXELS * crowd * Math.min(2.2, Math.sqrt(this.view.zoom));
     this.layer.draw(this.view, [this.scale * this.stretch, this.scale], size);
     this.canvas.width = width * density;
@@ -177,9 +188,10 @@ export class PhotoMap {
     if (this.selected.size) {
       pen.lineWidth = 2;
       pen.strokeStyle = color("--text");
-      for (const point of this.points) {
-        if (!this.selected.has(point.id)) continue;
-        const [x, y] = this.toScreen(point);
+      for (const id of this.selected) {
+        const at = this.places.atOf.get(id);
+        if (at === undefined) continue;
+        const [x, y] = this.toScreen(this.places.x[at], this.places.y[at]);
         pen.beginPath();
         pen.arc(x, y, size / 2 + 3, 0, 7);
         pen.stroke();
@@ -210,7 +222,7 @@ export class PhotoMap {
     for (const name of this.names ?? []) {
       if (taken.length >= MAX_NAMES) break;
       if (this.hiddenCategories.has(name.category)) continue;
-      const [x, y] = this.toScreen(name);
+      const [x, y] = this.toScreen(name.x, name.y);
       const text = this.titleOf(name.category);
       const half = pen.measureText(text).width / 2 + 4;
       const isFree = taken.every(([ox, oy, other]) => Math.abs(oy - y) > NAME_PIXELS + 4 || Math.abs(ox - x) > half + other);
@@ -274,10 +286,10 @@ export class PhotoMap {
     const adds = event.shiftKey || event.ctrlKey || event.metaKey;
     let found;
     if (isClick) {
-      const point = this.pointNear(lasso[0]);
-      found = point && this.isChoosable(point) ? [point.id] : [];
+      const at = this.pointNear(lasso[0]);
+      found = at === null || this.places.isSettled[at] ? [] : [this.places.ids[at]];
     } else {
-      found = this.points.filter((point) => this.isChoosable(point) && isInside(...this.toScreen(point), lasso)).map(({ id }) => id);
+      found = this.choosable((x, y) => isInside(x, y, lasso));
     }
     this.choose(adds ? [...new Set([...this.selected, ...found])] : found);
   }
@@ -292,27 +304,30 @@ export class PhotoMap {
     return Math.max(1, Math.hypot(ax - bx, ay - by));
   }
 
+  // The entry of the photo at a place of the screen, or null.
   pointNear([x, y]) {
+    const { shown } = this.places;
+    const [left, top, across, down] = this.frame();
     let nearest = null;
     let distance = NEAR_PIXELS;
-    for (const point of this.points) {
-      if (!this.isVisible(point)) continue;
-      const [px, py] = this.toScreen(point);
-      const d = Math.hypot(px - x, py - y);
-      if (d < distance) [nearest, distance] = [point, d];
+    for (let at = 0; at < shown.length; at++) {
+      if (!shown[at]) continue;
+      const d = Math.hypot(left + this.places.x[at] * across - x, top + this.places.y[at] * down - y);
+      if (d < distance) [nearest, distance] = [at, d];
     }
     return nearest;
   }
 
-  showHint(point, [x, y] = [0, 0]) {
-    this.hint.hidden = !point;
-    if (!point) {
+  showHint(at, [x, y] = [0, 0]) {
+    this.hint.hidden = at === null;
+    if (at === null) {
       this.hinted = null;
       return;
     }
-    if (this.hinted !== point.id) {
-      this.hinted = point.id;
-      this.hint.replaceChildren(thumbnail(point.id), el("span", { text: `${point.category ? this.titleOf(point.category) : "unsure"}${point.category ? `, ${KINDS[point.kind]}` : ""}` }));
+    const [id, category, kind] = [this.places.ids[at], this.places.categories[at], KINDS[this.places.kinds[at]]];
+    if (this.hinted !== id) {
+      this.hinted = id;
+      this.hint.replaceChildren(thumbnail(id), el("span", { text: category ? `${this.titleOf(category)}, ${kind}` : "unsure" }));
     }
     this.hint.style.left = `${this.canvas.offsetLeft + Math.min(x + 14, this.canvas.clientWidth - 240)}px`;
     this.hint.style.top = `${Math.min(y + 14, this.canvas.clientHeight - 96)}px`;
@@ -333,7 +348,7 @@ export class PhotoMap {
 
   zoomBy(factor, at = [this.canvas.clientWidth / 2, this.canvas.clientHeight / 2]) {
     const [x, y] = this.toPlane(...at);
-    this.view.zoom = Math.min(MAX_ZOOM, Math.max(1, this.view.zoom * factor));
+    this.view.zoom = Math.min(MAX_ZOOM, Math.max(this.minZoom, this.view.zoom * factor));
     const [newX, newY] = this.toPlane(...at);
     this.view.x += x - newX;
     this.view.y += y - newY;
@@ -341,7 +356,13 @@ export class PhotoMap {
   }
 
   fit() {
-    this.view = { x: 0.5, y: 0.5, zoom: 1 };
+    const { left, right, top, bottom } = this.places.bounds();
+    const base = Math.min(this.canvas.clientWidth, this.canvas.clientHeight) - 2 * MARGIN;
+    const across = (this.canvas.clientWidth - 2 * MARGIN) / (Math.max(right - left, 1e-3) * base * this.stretch);
+    const down = (this.canvas.clientHeight - 2 * MARGIN) / (Math.max(bottom - top, 1e-3) * base);
+    this.view = { x: (left + right) / 2, y: (top + bottom) / 2, zoom: Math.min(MAX_ZOOM, across, down) };
+    this.minZoom = Math.min(1, this.view.zoom);
+    this.isFitted = true;
     this.draw();
   }
 
@@ -361,8 +382,7 @@ export class PhotoMap {
       this.fit();
     } else if (event.key === "Enter") {
       const { clientWidth: width, clientHeight: height } = this.canvas;
-      const inView = ([x, y]) => x >= 0 && y >= 0 && x <= width && y <= height;
-      this.choose(this.points.filter((point) => this.isChoosable(point) && inView(this.toScreen(point))).map(({ id }) => id));
+      this.choose(this.choosable((x, y) => x >= 0 && y >= 0 && x <= width && y <= height));
     } else if (event.key === "Escape" && this.selected.size) {
       this.choose([]);
     } else {

@@ -121,7 +121,7 @@ export class Page {
   routeOfTab(tab) {
     if (tab === "new") return this.overview.queue.length ? { kind: "category", id: this.overview.queue[0] } : { kind: "new" };
     if (tab === "known") return this.known.length ? { kind: "category", id: this.known[0].id } : { kind: "known" };
-    if (tab === "look") return { kind: "look", id: this.view?.looks?.[0]?.id ?? 1 };
+    if (tab === "look") return { kind: "look", id: this.view?.looks?.[0] ?? 1 };
     if (tab === "checks") return { kind: "gallery", id: "mistakes" };
     return { kind: tab };
   }
@@ -144,8 +144,8 @@ export class Page {
     if (route.kind === "look" && answer.look !== null) route = { kind: "look", id: answer.look };
     this.view = { route, ids: answer.photo_ids, versions: answer.versions, category: answer.category ?? null,
       near: answer.near ?? [], nPhotos: answer.n_photos ?? answer.photo_ids.length, categoryOf: this.sourceOf(route, answer),
-      looks: answer.looks ?? [], growth: answer.growth ?? [], similarity: answer.similarity ?? {}, parts: answer.parts ?? [],
-      suggestions: answer.suggestions ?? {}, folders: answer.folders ?? [] };
+      looks: answer.looks ?? [], listed: answer.listed ?? [], growth: answer.growth ?? [], similarity: answer.similarity ?? {}, parts: answer.parts ?? [],
+      suggestions: answer.suggestions ?? {} };
     this.suggested = this.alternativesOf = null;
     this.showList();
     if (route.kind === "map") this.showMap(answer, isSame);
@@ -172,8 +172,8 @@ export class Page {
   sourceOf(route, answer) {
     if (route.kind === "category" || route.kind === "parts") return () => route.id;
     if (route.kind === "map") {
-      const categoryOf = new Map(answer.photo_ids.map((id, at) => [id, answer.category_ids[at]]));
-      return (photoId) => categoryOf.get(photoId);
+      const { places } = answer;
+      return (photoId) => places.categories[places.atOf.get(photoId)];
     }
     const categoryOf = new Map(answer.photos.map((photo) => [photo.id, photo.category]));
     return (photoId) => categoryOf.get(photoId) ?? this.grid?.details.get(photoId)?.category ?? 0;

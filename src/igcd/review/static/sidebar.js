@@ -1,8 +1,8 @@
 // What stands in the list on the left for each tab, besides plain lists of categories.
 
 import { get } from "./api.js";
-import { breakable, button, byId, el, percent, plural, thumbnail } from "./dom.js";
-import { GALLERIES, wish } from "./views.js";
+import { breakable, button, byId, el, grouped, percent, plural, thumbnail } from "./dom.js";
+import { GALLERIES, NO_WISH, wish } from "./views.js";
 
 // How many new categories: a slider that decides again what nobody has confirmed.
 export function granularitySlider(value, onChange) {
@@ -13,21 +13,22 @@ export function granularitySlider(value, onChange) {
     el("p", { class: "small muted", id: "granularity-hint", text: "What you have not confirmed is decided again." }));
 }
 
-export function showLooks(looks, growth, currentId, { titleOf, onOpen }) {
+// The groups around the one that is shown; there may be thousands.
+export function showLooks({ looks, listed, growth }, currentId, { titleOf, onOpen }) {
   const list = byId("list");
   const scrolled = list.scrollTop;
   const after = Math.min(20, growth.length - 1);
   const expected = growth.length > 1
     ? `About ${percent(growth[0])} of the new photos are expected to be right now; after the first ${plural(after, "decision")} here, ${percent(growth[after])}.`
     : "";
-  list.replaceChildren(el("p", { class: "small muted", id: "growth", text: expected }), curve(growth),
-    el("ul", {}, ...looks.map((look) => {
+  list.replaceChildren(...[el("p", { class: "small muted", id: "growth", text: expected }), curve(growth),
+    el("ul", {}, ...listed.map((look) => {
       const title = look.best === null ? "no idea" : `${titleOf(look.best)}?`;
       const note = `${plural(look.n_photos, "photo")}${look.probability === null ? "" : ` · ${percent(look.probability)}`}`;
       return el("li", {}, el("button", { type: "button", class: "entry", "aria-current": look.id === currentId ? "true" : undefined,
         dataset: { look: look.id }, on: { click: () => onOpen(look.id) } }, thumbnail(look.cover),
       el("span", { class: "entry-text" }, el("span", { class: "entry-title" }, ...breakable(title)), el("span", { class: "entry-note", text: note }))));
-    })));
+    })), looks.length > listed.length ? el("p", { class: "small muted", text: `${listed.length} of ${plural(looks.length, "group")}; J goes on to the next.` }) : null].filter(Boolean));
   list.scrollTop = scrolled;
   list.querySelector('[aria-current="true"]')?.scrollIntoView({ block: "nearest" });
 }
@@ -53,22 +54,36 @@ export async function showGalleries(currentId, onOpen) {
   byId("list").replaceChildren(el("ul", {}, ...Object.entries(GALLERIES).map(([id, [title]]) =>
     el("li", {}, el("button", { type: "button", class: "entry plain", "aria-current": id === currentId ? "true" : undefined,
       on: { click: () => onOpen(id) } }, el("span", { class: "entry-text" }, el("span", { class: "entry-title", text: title })),
-    el("span", { class: "count", text: galleries[id].toLocaleString("en") }))))),
+    el("span", { class: "count", text: grouped(galleries[id]) }))))),
   el("p", { class: "small muted", text: GALLERIES[currentId]?.[1] ?? "" }));
 }
 
 const SAVED = "igcd-filters";
 const saved = () => JSON.parse(localStorage.getItem(SAVED) ?? "{}");
 
+const PLACE = /^\s*-?\d{1,3}(\.\d+)?°?\s*[,;\s]\s*-?\d{1,3}(\.\d+)?°?\s*$/; // what the server takes for a place
+
+const TITLES = { kind: "", order: "", max_probability: "below ", min_probability: "at least ", stage: "stage ", since: "since ", until: "until ", near: "near ", place: "place " };
+
+// What a filter is called: its conditions.
+function nameOf(conditions) {
+  const parts = Object.entries(conditions).filter(([name, value]) => value !== NO_WISH[name] && !(name === "within" && !conditions.near));
+  return parts.map(([name, value]) => (name === "within" ? `${value} km` : `${TITLES[name] ?? ""}${value}`)).join(", ") || "all photos";
+}
+
 // The conditions of a search; every change asks again.
-export function showSearch({ stages, folders, categories, onChange, onCategory }) {
-  const field = (name, label, control) => {
+export function showSearch({ stages, categories, onChange, onCategory }) {
+  const ask = (delay) => {
+    clearTimeout(showSearch.timer);
+    showSearch.timer = setTimeout(onChange, delay);
+  };
+  const field = (name, label, control, isComplete = () => true) => {
     control.id = `find-${name}`;
     control.value = wish[name];
     control.addEventListener(control.tagName === "SELECT" ? "change" : "input", () => {
+      if (!isComplete(control.value)) return;
       wish[name] = control.value;
-      clearTimeout(showSearch.timer);
-      showSearch.timer = setTimeout(onChange, control.tagName === "SELECT" ? 0 : 250);
+      ask(control.tagName === "SELECT" ? 0 : 250);
       if (name === "text") showNames();
     });
     return el("div", { class: "field" }, el("label", { for: control.id, text: label }), control);
@@ -80,28 +95,48 @@ export function showSearch({ stages, folders, categories, onChange, onCategory }
     const found = wanted ? categories.filter(({ title }) => title.toLowerCase().includes(wanted)).slice(0, 8) : [];
     names.replaceChildren(...found.map((category) => el("li", {}, button(category.title, () => onCategory(category.id), { kind: "quiet" }))));
   };
+  const again = () => showSearch({ stages, categories, onChange, onCategory });
   const filters = el("div", { class: "saved" });
   const showSaved = () => filters.replaceChildren(...Object.entries(saved()).map(([name, kept]) => el("span", { class: "chip-row" },
-    button(name, () => { Object.assign(wish, kept); onChange(); showSearch.again(); }, { kind: "quiet" }),
+    button(name, () => { Object.assign(wish, NO_WISH, kept); onChange(); again(); }, { kind: "quiet" }),
     button("", () => { const rest = saved(); delete rest[name]; localStorage.setItem(SAVED, JSON.stringify(rest)); showSaved(); }, { picture: "close", label: `Forget the filter ${name}`, kind: "quiet" }))));
-  const nameOf = () => Object.entries(wish).filter(([key, value]) => value !== "" && !(key === "order" && value === "uncertain")).map(([, value]) => value).join(", ") || "all photos";
   const keep = () => {
-    localStorage.setItem(SAVED, JSON.stringify({ ...saved(), [nameOf()]: { ...wish } }));
+    localStorage.setItem(SAVED, JSON.stringify({ ...saved(), [nameOf(wish)]: { ...wish } }));
     showSaved();
   };
-  showSearch.again = () => showSearch({ stages, folders, categories, onChange, onCategory });
+  const clear = () => { Object.assign(wish, NO_WISH); onChange(); again(); };
+  const folder = choice([["", "all"], ...(wish.folder ? [[wish.folder, wish.folder]] : [])]);
+  const spots = el("datalist", { id: "spots" });
   byId("list").replaceChildren(el("form", { class: "search", role: "search", on: { submit: (event) => event.preventDefault() } },
     field("text", "Name or file", el("input", { type: "search", autocomplete: "off", spellcheck: "false" })), names,
     field("kind", "Which", choice([["", "all"], ["guessed", "guessed"], ["unsure", "unsure"], ["confirmed", "confirmed"], ["labeled", "came with a label"]])),
     field("order", "Order", choice([["uncertain", "least certain first"], ["certain", "most certain first"], ["newest", "newest first"], ["oldest", "oldest first"], ["file", "by file"], ["place", "from north to south"], ["stage", "by stage"]])),
     field("max_probability", "Certainty", choice([["", "any"], ["0.9", "below 90 %"], ["0.7", "below 70 %"], ["0.5", "below 50 %"]])),
+    field("min_probability", "Certain by at least", choice([["", "any"], ["0.5", "50 %"], ["0.8", "80 %"], ["0.9", "90 %"]])),
     field("stage", "Stage", choice([["", "all"], ...stages.map(({ stage }) => [String(stage), `stage ${stage}`])])),
-    field("folder", "Folder", choice([["", "all"], ...folders.map((folder) => [folder, folder])])),
+    field("folder", "Folder", folder),
     field("since", "Taken since", el("input", { type: "date" })),
     field("until", "Taken until", el("input", { type: "date" })),
-    button("Keep this filter", keep, { kind: "quiet" }), filters));
+    field("place", "Place", choice([["", "any"], ["known", "known"], ["unknown", "not known"]])),
+    field("near", "Taken near", el("input", { type: "text", list: "spots", autocomplete: "off", placeholder: "48.1, 11.6" }), (value) => !value.trim() || PLACE.test(value)),
+    spots,
+    field("within", "Within", choice([["1", "1 km"], ["10", "10 km"], ["100", "100 km"], ["500", "500 km"], ["2000", "2,000 km"]])),
+    el("div", { class: "search-actions" }, button("Keep this filter", keep, { kind: "quiet" }), button("Clear all", clear, { kind: "quiet" })), filters));
   showSaved();
   showNames();
+  fillChoices(folder, spots);
+}
+
+// The folders and places there are; asked for after the form is there.
+async function fillChoices(folder, spots) {
+  try {
+    const { folders, places } = await get("conditions");
+    folder.replaceChildren(...[["", "all"], ...folders.map((path) => [path, path])].map(([value, text]) => el("option", { value, text })));
+    folder.value = wish.folder;
+    spots.replaceChildren(...places.map(({ latitude, longitude, n_photos: n }) => el("option", { value: `${latitude.toFixed(2)}, ${longitude.toFixed(2)}`, text: plural(n, "photo") })));
+  } catch {
+    // one can search without them
+  }
 }
 
 // Categories as a tree: those most alike are together. A branch all of one parent has its name.

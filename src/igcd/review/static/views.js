@@ -1,8 +1,11 @@
 // The kinds of views: what each asks the server, what it is called, and what stands there when it is empty.
 
-import { get, post } from "./api.js";
+import { get, getBytes, post } from "./api.js";
+import { readPlaces } from "./places.js";
 
-export const wish = { text: "", kind: "", order: "uncertain", stage: "", folder: "", since: "", until: "", min_probability: "", max_probability: "" };
+// What a search asks for when nothing is asked for, and what it asks for now.
+export const NO_WISH = { text: "", kind: "", order: "uncertain", stage: "", folder: "", since: "", until: "", place: "", near: "", within: "100", min_probability: "", max_probability: "" };
+export const wish = { ...NO_WISH };
 
 export const GALLERIES = {
   mistakes: ["Suspected mistakes", "Labels that came with the photos and that all other labels speak against. C keeps the label, 1 corrects it."],
@@ -20,7 +23,7 @@ export function askFor(route) {
     case "parts": return askForParts(route);
     case "gallery": return get(`galleries/${route.id}`);
     case "find": return get(`find?${new URLSearchParams(Object.entries(wish).filter(([, value]) => value !== ""))}`);
-    case "map": return get("map");
+    case "map": return getBytes("map").then(readPlaces);
     default: return { photo_ids: [], photos: [], versions: {} }; // a tab without anything in it
   }
 }

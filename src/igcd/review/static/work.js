@@ -3,7 +3,7 @@
 import { alarm, note } from "./announce.js";
 import { get, post, Refusal } from "./api.js";
 import { openDialog } from "./dialogs.js";
-import { button, byId, el, plural } from "./dom.js";
+import { button, byId, el, grouped, plural } from "./dom.js";
 
 // The step that is next: its name, what the button says, and how strongly.
 export function nextStep({ outlook, discovered, job }) {
@@ -156,7 +156,7 @@ export function showJob(job) {
   const [text, progress, cancel] = bar.children;
   const left = job.seconds_left > 2 ? `, about ${job.seconds_left > 90 ? `${Math.round(job.seconds_left / 60)} min` : `${Math.round(job.seconds_left)} s`} left` : "";
   const sentence = job.is_cancelling ? "stopping" : job.what || "beginning";
-  text.textContent = job.n_all ? `${sentence}: ${job.n_done.toLocaleString("en")} of ${job.n_all.toLocaleString("en")}${left}` : `${sentence} …`;
+  text.textContent = job.n_all ? `${sentence}: ${grouped(job.n_done)} of ${grouped(job.n_all)}${left}` : `${sentence} …`;
   if (job.n_all) progress.value = job.n_done / job.n_all;
   else progress.removeAttribute("value");
   cancel.disabled = job.is_cancelling;
