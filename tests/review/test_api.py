@@ -298,7 +298,7 @@ def test_paths_of_this_machine_are_not_named_from_elsewhere(catalog, tmp_path):
     with client_of(catalog, host="0.0.0.0") as client:
         for work in ("add", "export"):
             response = client.post(f"/api/work/{work}", json=WORK[work])
-            assert response.status_code == 403 and "only named from this machine" in response.json()["error"]
+            assert response.status_code == 403 and "only on the machine that runs" in response.json()["error"]
         assert client.get("/api/work/folders", params={"start": str(tmp_path)}).status_code == 403
         overview = client.get("/api/overview").json()
         assert overview["folder"] is None and not overview["uses_paths"]
