@@ -123,7 +123,7 @@ def test_one_label_of_each_category_is_enough():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"method": "guess"}, "called 'guess'; take one of density, kmeans, silhouette"),
+        ({"method": "guess"}, "no count method 'guess'; choose one of density, kmeans, silhouette"),
         ({"max_categories": 2, "method": "kmeans"}, "between 5, the fewest there can be, .* got 2"),
         ({"max_categories": 999, "method": "silhouette"}, "the number of images, 260, got 999"),
         ({"unlabeled": torch.rand(1, 16)}, "two unlabeled images at least, got 1"),

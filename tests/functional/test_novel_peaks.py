@@ -42,6 +42,15 @@ def test_without_the_rule_every_unlabeled_peak_of_the_joint_graph_opens():
     assert set(found.members.idx.tolist()) <= set(range(len(UNLABELED)))
 
 
+def test_a_known_image_that_is_a_peak_of_the_joint_graph_opens_nothing():
+    """The first known image, which comes right after the unlabeled ones, is the densest of its category."""
+    known = circle(180.0, 179.0, 181.0)
+    found = find_novel_peaks(UNLABELED, known, torch.zeros(3).long(), FINE, n_support=2, n_members=3, by="all_peaks")
+    graph = neighbor_graph(torch.cat([UNLABELED, known]), 2)
+    assert len(UNLABELED) in find_density_peaks(graph, n_neighbors=2, n_overlap_neighbors=2).idx.tolist()
+    assert len(found.nearest) == 2 and int(found.members.idx.max()) < len(UNLABELED)
+
+
 @pytest.mark.parametrize("margin", [-3.0, 0.0001, 3.0])
 def test_a_larger_margin_opens_no_more(margin):
     opened = [

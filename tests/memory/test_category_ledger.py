@@ -138,8 +138,9 @@ def test_labels_of_another_kind_or_size_are_refused():
     with pytest.raises(DiscovererError, match="of one kind at every call, text as at the first, got int"):
         ledger().read(np.array([1, 2]))
     assert ledger().read(np.array([None, None], dtype=object)) == [None, None]  # nothing is of no kind
+    assert LARGEST == {"int": 2**62 - 1, "float": 2**53}
     for kind, largest in LARGEST.items():
-        assert ledger(kind).read(np.array([largest], dtype=object)) == [largest]
+        assert ledger(kind).read(np.array([largest, -largest], dtype=object)) == [largest, -largest]
         for number in (largest + 2, -largest - 2):
             with pytest.raises(DiscovererError, match=f"labels must be numbers from {-largest} to {largest}"):
                 ledger(kind).read(np.array([number], dtype=object))

@@ -71,3 +71,17 @@ def test_a_tie_is_broken_by_stage_and_category_together():
     stages, categories = np.array([0, 0, 0, 1, 1, 2]), np.array([1, 1, 1, 0, 0, 0])
     a_first, b_first = np.array([9, 9, 3, 3, 4, 4]), np.array([9, 9, 4, 4, 3, 3])
     assert identity_stability(stages, a_first, categories) == identity_stability(stages, b_first, categories)
+
+
+def test_a_tie_is_broken_by_pairs_that_no_sum_of_stage_and_category_confuses():
+    """Clusters tie for category 1 at stage 0. One comes again at stage 1 in category 1, the other at stage 2 in 0."""
+    stages, categories = np.array([0, 0, 1, 2]), np.array([1, 1, 1, 0])
+    straight, renamed = np.array([3, 4, 3, 4]), np.array([4, 3, 4, 3])
+    assert identity_stability(stages, straight, categories) == identity_stability(stages, renamed, categories)
+
+
+def test_a_tie_is_broken_by_the_stage_where_categories_are_the_same():
+    """Clusters tie for category 0 at stage 0. Both come again in category 1, one at stage 1, the other at stage 2."""
+    stages, categories = np.array([0, 0, 1, 2]), np.array([0, 0, 1, 1])
+    straight, renamed = np.array([3, 4, 3, 4]), np.array([4, 3, 4, 3])
+    assert identity_stability(stages, straight, categories) == identity_stability(stages, renamed, categories)

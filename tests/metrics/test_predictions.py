@@ -9,6 +9,7 @@ from igcd.errors import IgcdError
 from igcd.metrics import predictions as module
 from igcd.metrics.predictions import (
     COLUMNS,
+    MAX_LINE_BYTES,
     MAX_NAMES,
     code_predictions,
     parse_predictions,
@@ -58,6 +59,11 @@ BAD = {
     "only a header": (HEADER, "has no rows"),
     "missing column": ("stage,split,image_id,category,cluster\n0,test,a,b,c", "line 1: .* missing group"),
     "column twice": (f"{HEADER},group\n{GOOD},Old", "line 1: column group appears twice"),
+    "one column and a semicolon": (
+        f"stage;split\n{GOOD}",
+        "line 1: expected commas between the columns, got semicolons",
+    ),
+    "a name with a semicolon": (f"stage;s,{HEADER.removeprefix('stage,')}\n{GOOD}", "line 1: .* missing stage"),
     "unknown group": (f"{HEADER}\n{GOOD}\n0,test,b,cat,7,Novel", "line 3: .* got 'Novel'"),
     "group of no number": (f"{HEADER}\n1,test,b,cat,7,S-x", "line 2: .* got 'S-x'"),
     "group of a later stage": (f"{HEADER}\n{GOOD}\n1,test,b,dog,7,S-1", "line 3: group S-1 .* stage 1"),
@@ -210,3 +216,10 @@ def test_codes_keep_what_the_names_mean(make_table):
     assert coded.cluster[0] >= 0
     assert coded.group.tolist() == [module.OLD, module.ABSENT + 1]
     assert coded.split.tolist() == [0, 1]
+
+
+def test_a_line_may_be_as_long_as_the_limit(tmp_path):
+    start, end = "0,test,", ",cat,7,Old\n"
+    image = "b" * (MAX_LINE_BYTES - len(start) - len(end))
+    (tmp_path / "predictions.csv").write_text(f"{HEADER}\n{start}{image}{end}")
+    assert read_predictions(tmp_path / "predictions.csv").image_id == (image,)

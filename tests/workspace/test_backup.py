@@ -113,7 +113,7 @@ def test_what_is_not_restored(workspace, tmp_path):
         restore(tmp_path)
     damage(workspace)
     shutil.copy(workspace / CATALOG_FILE, workspace / BACKUP_FILE)
-    with pytest.raises(IgcdError, match="is damaged, too"):
+    with pytest.raises(IgcdError, match="is damaged as well"):
         restore(workspace)
 
 

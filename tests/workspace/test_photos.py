@@ -126,7 +126,7 @@ def test_photos_whose_label_in_the_workspace_is_another_are_listed(images, tmp_p
     init_workspace(tmp_path / "ws", images, from_folders=True)
     found = find_photos([images / "owl"], workspace=tmp_path / "ws", registered=[str(images)])
     with open_catalog(tmp_path / "ws") as catalog:
-        with pytest.raises(IgcdError, match="3 of the photos have another label") as said:
+        with pytest.raises(IgcdError, match="3 photos have another label") as said:
             write_photos(catalog, read_photos(found), labels=dict.fromkeys(found, "fox"))
         assert said.value.details[0] == "owl/00-000.jpg is 'fox', the workspace has it as 'owl'"
         assert queries.status(catalog).n_labels == 5
