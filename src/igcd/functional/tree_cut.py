@@ -35,6 +35,8 @@ CLEAR = 5.0
 """A gap is clear where the height falls by this factor from one join to the next."""
 FAR_OFF = 3.0
 """Where labels and tree are more than three spreads apart, the tree has found another level: it counts for less."""
+UNLABELED_SHARE = 0.75
+"""Share of the groups beyond labeled categories that count as unlabeled ones; 0.5 to 1 do as well."""
 MIN_SPREAD = 0.1
 """No estimate from labels counts as surer than this, because heights vary from category to category."""
 
@@ -161,7 +163,7 @@ def _bootstrap(tree: CategoryTree, tried: IntArray, scores: _LabelScores, seed: 
 
     Two estimates, each weighted by its own certainty: the cut at which most labeled rows are right, and that at which
     two rows share a group as often as they share a category. Labeled categories are mixed with each other, and with
-    unlabeled ones as often. How many of these there are is a guess: half of those that the labels ask for without them.
+    unlabeled ones as often. How many of these there are is a guess from what the labels ask for without them.
     """
     n_categories = scores.right.shape[1]
     # Draws go by what categories score and not by their order, so that other names give the same answer.
@@ -178,7 +180,7 @@ def _bootstrap(tree: CategoryTree, tried: IntArray, scores: _LabelScores, seed: 
         variances = means.var(axis=1) + [float(widths.mean()) for _, widths in found]
         weights = np.maximum(variances, MIN_SPREAD**2) ** -1
         estimate, spread = float(weights @ means.mean(axis=1) / weights.sum()), float(np.sqrt(2 / weights.sum()))
-        n_unlabeled = max(0.0, np.exp(estimate) - n_categories) / 2
+        n_unlabeled = UNLABELED_SHARE * max(0.0, np.exp(estimate) - n_categories)
     return estimate, spread
 
 
