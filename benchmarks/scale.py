@@ -16,6 +16,7 @@ Accuracy is over the unlabeled rows: clusters are matched one to one with catego
 """
 
 import argparse
+import cProfile
 import json
 import os
 import subprocess
@@ -35,6 +36,28 @@ from igcd.types import IntArray
 
 MOST_CATEGORIES, ROWS_PER_CATEGORY = 2_000, 100
 LABELED = 0.01
+STEPS = (
+    "digests",
+    "fit_projection",
+    "discover",
+    "fit_whitening",
+    "neighbor_graph",
+    "approximate_neighbors",
+    "pull_together",
+    "node_of_rows",
+    "few_nodes",
+    "tree_over",
+    "parts_of_categories",
+    "choose_cut",
+    "bits_per_step",
+    "explained_shares",
+    "_label_scores",
+    "_refine",
+    "rehearsed_sharpness",
+    "_take_in",
+    "_assign",
+)
+"""Functions whose seconds are noted. `discover` also runs inside `rehearsed_sharpness`, and so do its own steps."""
 SYSTEMS = ("igcd", "exact", "fast_hdbscan", "evoc")
 
 
@@ -112,10 +135,12 @@ def measure(system: str, n: int, folder: Path, exact_up_to: int) -> dict[str, ob
     neighbors.neighbor_graph.__kwdefaults__["approximate_above"] = limit
     space.EXACT_UP_TO = estimator.EXACT_UP_TO = limit
     recall, n_found = 1.0, 0
+    profile = cProfile.Profile(time.process_time)
     with HighestMemory() as memory:
         wall, processor = time.perf_counter(), time.process_time()
         if system in ("igcd", "exact"):
-            model = CategoryDiscoverer(unsure=None).fit(x, labels)
+            with profile:
+                model = CategoryDiscoverer(unsure=None).fit(x, labels)
             predicted, recall, n_found = model.labels_, model.neighbor_recall_, len(model.categories_)
         else:
             predicted = cluster(system, x)
@@ -137,7 +162,15 @@ def measure(system: str, n: int, folder: Path, exact_up_to: int) -> dict[str, ob
             for name, value in accuracy(predicted, y, labels, uses_labels=system in ("igcd", "exact")).items()
         },
         "exact_up_to": limit,
+        "steps": steps_of(profile),
     }
+
+
+def steps_of(profile: cProfile.Profile) -> dict[str, float]:
+    """Processor seconds in each of the steps of `fit`, those inside it included."""
+    profile.create_stats()
+    found = {name: each[3] for (file, _, name), each in profile.stats.items() if "igcd" in file and name in STEPS}
+    return {name: round(found[name], 1) for name in STEPS if name in found}
 
 
 def exponent(rows: list[int], values: list[float]) -> float:
