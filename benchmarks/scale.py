@@ -2,7 +2,7 @@
 
     python benchmarks/scale.py --sizes 10000 50000 200000 --out runs/scale
     python benchmarks/scale.py --sizes 1000000 --threads 2 --out runs/scale     # the bar: 30 minutes and 4 GB
-    python benchmarks/scale.py --sizes 100000 --systems exact fast_hdbscan evoc --out runs/scale
+    python benchmarks/scale.py --sizes 100000 --systems exact count fast_hdbscan evoc --out runs/scale
     python benchmarks/scale.py --sizes 100000 --exact-up-to 50000 --out runs/scale    # approximate at that size already
     python benchmarks/scale.py --plot --out runs/scale                          # time and memory, with exponents
 
@@ -12,7 +12,8 @@ some rows are labeled, 1% of all rows together and one of each at least. Each ru
 measured is appended to `measured.jsonl`, and a size that is there already is not run again. Seconds are of the wall
 and of the processor. `gigabytes` is the highest resident memory that is not of mapped files, the libraries included.
 Accuracy is over the unlabeled rows: clusters are matched one to one with categories, known ones by their label.
-`exact` is `CategoryDiscoverer` with an exact graph; fast_hdbscan and evoc cluster the same rows without labels.
+`exact` is `CategoryDiscoverer` with an exact graph, `count` is `igcd count` on the file, which has no accuracy.
+fast_hdbscan and evoc cluster the same rows without labels; where one is not installed it is skipped, and that is said.
 """
 
 import argparse
@@ -23,12 +24,14 @@ import subprocess
 import sys
 import threading
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import torch
 from enlarged import real_spread, write_enlarged
 
+from igcd.cli.count import estimate_from, read_features
 from igcd.discoverer import CategoryDiscoverer, estimator, space
 from igcd.functional import neighbors
 from igcd.functional.assignment import contingency, match
@@ -58,7 +61,13 @@ STEPS = (
     "_assign",
 )
 """Functions whose seconds are noted. `discover` also runs inside `rehearsed_sharpness`, and so do its own steps."""
-SYSTEMS = ("igcd", "exact", "fast_hdbscan", "evoc")
+SYSTEMS = ("igcd", "exact", "count", "fast_hdbscan", "evoc")
+OURS = ("igcd", "exact")
+PACKAGES = {"fast_hdbscan": "fast-hdbscan", "evoc": "evoc"}
+
+
+COUNTING = {"method": "density", "granularity": 0.0, "max_categories": None, "n_starts": 1, "seed": 0}
+"""`igcd count` as it is called without options."""
 
 
 class HighestMemory:
@@ -134,11 +143,16 @@ def measure(system: str, n: int, folder: Path, exact_up_to: int) -> dict[str, ob
     limit = n if system == "exact" else exact_up_to
     neighbors.neighbor_graph.__kwdefaults__["approximate_above"] = limit
     space.EXACT_UP_TO = estimator.EXACT_UP_TO = limit
-    recall, n_found = 1.0, 0
+    recall, n_found, predicted = 1.0, 0, None
     profile = cProfile.Profile(time.process_time)
     with HighestMemory() as memory:
         wall, processor = time.perf_counter(), time.process_time()
-        if system in ("igcd", "exact"):
+        if system == "count":
+            names = ["" if label < 0 else str(label) for label in labels.tolist()]
+            with profile:
+                estimate, _ = estimate_from(read_features(path), names, **COUNTING)
+            n_found, recall = estimate.n_categories, float(estimate.details["neighbor_recall"])
+        elif system in OURS:
             with profile:
                 model = CategoryDiscoverer(unsure=None).fit(x, labels)
             predicted, recall, n_found = model.labels_, model.neighbor_recall_, len(model.categories_)
@@ -157,9 +171,10 @@ def measure(system: str, n: int, folder: Path, exact_up_to: int) -> dict[str, ob
         "processor_seconds": round(processor, 1),
         "gigabytes": round(memory.bytes / 1e9, 3),
         "recall": round(recall, 4),
-        "accuracy": {
-            name: round(value, 4)
-            for name, value in accuracy(predicted, y, labels, uses_labels=system in ("igcd", "exact")).items()
+        "accuracy": None
+        if predicted is None
+        else {
+            name: round(value, 4) for name, value in accuracy(predicted, y, labels, uses_labels=system in OURS).items()
         },
         "exact_up_to": limit,
         "steps": steps_of(profile),
@@ -223,6 +238,9 @@ def main() -> int:
         return 0
     for n in options.sizes:
         for system in options.systems:
+            if system in PACKAGES and find_spec(system) is None:
+                print(f"{system} is not installed and skipped; pip install {PACKAGES[system]}", flush=True)
+                continue
             limit = n if system == "exact" else options.exact_up_to
             wanted = (system, n, options.threads, limit)
             if any(
