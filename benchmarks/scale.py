@@ -24,6 +24,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -134,7 +135,7 @@ def cluster(system: str, x: np.memmap) -> IntArray:
     return evoc.EVoC(random_state=0).fit_predict(x.astype(np.float32))
 
 
-def measure(system: str, n: int, folder: Path, exact_up_to: int) -> dict[str, object]:
+def measure(system: str, n: int, folder: Path, exact_up_to: int, *, profiles: bool) -> dict[str, object]:
     path = folder / f"rows-{n}-{os.getpid()}.npy"
     n_categories = n_categories_of(n)
     y = write_enlarged(path, n, n_categories, spread=real_spread())
@@ -144,16 +145,16 @@ def measure(system: str, n: int, folder: Path, exact_up_to: int) -> dict[str, ob
     neighbors.neighbor_graph.__kwdefaults__["approximate_above"] = limit
     space.EXACT_UP_TO = estimator.EXACT_UP_TO = limit
     recall, n_found, predicted = 1.0, 0, None
-    profile = cProfile.Profile(time.process_time)
+    profile = cProfile.Profile(time.process_time) if profiles else None
     with HighestMemory() as memory:
         wall, processor = time.perf_counter(), time.process_time()
         if system == "count":
             names = ["" if label < 0 else str(label) for label in labels.tolist()]
-            with profile:
+            with profile or nullcontext():
                 estimate, _ = estimate_from(read_features(path), names, **COUNTING)
             n_found, recall = estimate.n_categories, float(estimate.details["neighbor_recall"])
         elif system in OURS:
-            with profile:
+            with profile or nullcontext():
                 model = CategoryDiscoverer(unsure=None).fit(x, labels)
             predicted, recall, n_found = model.labels_, model.neighbor_recall_, len(model.categories_)
         else:
@@ -177,7 +178,7 @@ def measure(system: str, n: int, folder: Path, exact_up_to: int) -> dict[str, ob
             name: round(value, 4) for name, value in accuracy(predicted, y, labels, uses_labels=system in OURS).items()
         },
         "exact_up_to": limit,
-        "steps": steps_of(profile),
+        **({} if profile is None else {"steps": steps_of(profile)}),
     }
 
 
@@ -223,6 +224,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--exact-up-to", type=int, default=neighbors.EXACT_UP_TO)
+    parser.add_argument("--profile", action="store_true", help="note the seconds of each step; takes longer")
     parser.add_argument("--plot", action="store_true", help="draw what was measured instead")
     parser.add_argument("--in-this-process", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -230,7 +232,13 @@ def main() -> int:
     torch.set_num_threads(options.threads)
     record = options.out / "measured.jsonl"
     if options.in_this_process:
-        print(json.dumps(measure(options.systems[0], options.sizes[0], options.out, options.exact_up_to)))
+        print(
+            json.dumps(
+                measure(
+                    options.systems[0], options.sizes[0], options.out, options.exact_up_to, profiles=options.profile
+                )
+            )
+        )
         return 0
     measured = [json.loads(line) for line in record.read_text().splitlines()] if record.is_file() else []
     if options.plot:
@@ -249,6 +257,7 @@ def main() -> int:
                 continue
             command = [sys.executable, __file__, "--in-this-process", "--sizes", str(n), "--systems", system]
             command += ["--out", str(options.out), "--threads", str(options.threads), "--exact-up-to", str(limit)]
+            command += ["--profile"] if options.profile else []
             line = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()[-1]
             with record.open("a") as file:
                 file.write(line + "\n")
