@@ -230,19 +230,13 @@ def share_of(fabric: Fabric) -> Share:
 
 
 def _average_gradients(module: nn.Module, fabric: Fabric) -> None:
-    """The mean over the processes, in place. A parameter without a gradient in one of them counts 0 there.
+    """The mean over the processes, in place.
 
     Each has the loss of the whole batch, so a row that was gathered gets its gradient from all of them, and the mean
-    brings it back to its size.
+    brings it back to its size; and a parameter that the loss leaves out has no gradient in any of them. It stays
+    without: a gradient of zero would let weight decay and momentum move it.
     """
-    if fabric.world_size == 1:
-        return
-    gradients = []
-    for parameter in module.parameters():
-        if parameter.requires_grad:
-            parameter.grad = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
-            gradients.append(parameter.grad)
-    _average(gradients, fabric)
+    _average([parameter.grad for parameter in module.parameters() if parameter.grad is not None], fabric)
 
 
 def _average(tensors: list[Tensor], fabric: Fabric) -> None:
