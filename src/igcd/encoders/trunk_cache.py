@@ -49,6 +49,9 @@ PLAIN = -1
 FORMAT = 1
 """Raised whenever the same settings would give other numbers."""
 
+CLAIMED_SHARE = 4
+"""One in so many of the images that are left are claimed at once, a batch at least and a shard at most."""
+
 ALL = slice(None)
 _N_FRESH = 2**31
 _MAX_ROUNDS = 5
@@ -298,7 +301,9 @@ class TrunkCache:
 
         pending = todo
         while len(pending):
-            with store.claim(keys[pending], n_per_shard) as claim:
+            # The less is left, the less is claimed at a time: then processes that share the work end together.
+            n_claimed = min(n_per_shard, max(self._batch_size, len(pending) // CLAIMED_SHARE))
+            with store.claim(keys[pending], n_claimed) as claim:
                 chunk, is_missing = pending[claim.idx], claim.is_missing[claim.idx]
                 pending = pending[claim.is_missing.any(axis=1)]
                 if len(todo) - len(pending) > n_done:  # another run computed some meanwhile
