@@ -4,7 +4,7 @@
     python benchmarks/scale.py --sizes 1000000 --threads 2 --out runs/scale     # the bar: 30 minutes and 4 GB
     python benchmarks/scale.py --sizes 100000 --systems exact count fast_hdbscan evoc --out runs/scale
     python benchmarks/scale.py --sizes 100000 --exact-up-to 50000 --out runs/scale    # approximate at that size already
-    python benchmarks/scale.py --plot --out runs/scale                          # time and memory, with exponents
+    python benchmarks/scale.py --plot docs/images/scale.svg --out results/scale  # time and memory, with exponents
 
 Rows are real features enlarged (`enlarged.py`), 256 numbers each in a mapped float16 .npy file, of 2,000 categories
 with a long tail; with fewer than 200,000 rows of one category per 100 rows. Half of the categories are known: of each
@@ -225,7 +225,7 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--exact-up-to", type=int, default=neighbors.EXACT_UP_TO)
     parser.add_argument("--profile", action="store_true", help="note the seconds of each step; takes longer")
-    parser.add_argument("--plot", action="store_true", help="draw what was measured instead")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw what was measured instead")
     parser.add_argument("--in-this-process", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
@@ -242,7 +242,7 @@ def main() -> int:
         return 0
     measured = [json.loads(line) for line in record.read_text().splitlines()] if record.is_file() else []
     if options.plot:
-        plot(measured, options.out / "scale.png")
+        plot([row for row in measured if row["exact_up_to"] == neighbors.EXACT_UP_TO], options.plot)
         return 0
     for n in options.sizes:
         for system in options.systems:
