@@ -5,6 +5,8 @@
 
 Photos, features (64 random numbers each) and categories (2,000 with a long tail, half of them discovered) are made up;
 there are no pixels. Printed are milliseconds of processor time, the median of five calls each, and bytes per photo.
+At the end the stage is accepted and 10,000 new photos are discovered in the next one; hashes of pictures, which are
+compared with those of all photos, are left out.
 """
 
 import argparse
@@ -18,14 +20,18 @@ import numpy as np
 from enlarged import sizes_with_tail
 from PIL import Image
 
+from igcd.types import Pixels
 from igcd.workspace import queries
 from igcd.workspace.catalog import Catalog, next_revision, open_catalog
 from igcd.workspace.decisions import accept_category, defer, name
-from igcd.workspace.feature_store import write_features
+from igcd.workspace.discover import discover
+from igcd.workspace.feature_store import Features, read_features, write_features
 from igcd.workspace.init import init_workspace
+from igcd.workspace.similar import PhotoIndex
 from igcd.workspace.undo import undo
 
 WIDTH, ENCODER = 64, "made-up"
+N_NEW = 10_000
 ROWS_AT_A_TIME = 50_000
 
 
@@ -68,7 +74,50 @@ def fill(catalog: Catalog, n: int, n_categories: int) -> None:
                 [(i, int(c)) for i, c, has in zip(ids, own, is_labeled, strict=True) if has],
             )
         db.execute("INSERT INTO assignments SELECT id, 0, 1, 1, 1, 0, 0 FROM photos WHERE id < ?", (first,))
-        db.execute("UPDATE stages SET state = 'discovered'")
+        there = [row["content_hash"] for row in db.execute("SELECT content_hash FROM photos WHERE id < ?", (first,))]
+        write_features(db, ENCODER, there, np.eye(WIDTH, dtype=np.float32)[: len(there)])
+        db.execute("UPDATE stages SET state = 'discovered', encoder = ?", (ENCODER,))
+
+
+class MadeUpEncoder:
+    """The name of the made-up features; nothing is left to encode."""
+
+    key, size = ENCODER, 32
+
+    def __call__(self, pixels: Pixels) -> Features:
+        """Never called."""
+        raise AssertionError(f"{len(pixels)} photos have no feature")
+
+
+def close_and_add(catalog: Catalog, n_new: int) -> None:
+    """The stage is accepted, with 20 photos of each category kept; new photos of the same categories come in."""
+    rng = np.random.default_rng(1)
+    with catalog.transaction() as db:
+        db.execute("UPDATE categories SET state = 'labeled', name = COALESCE(name, 'found ' || id)")
+        db.execute("UPDATE assignments SET is_confirmed = 1")
+        db.execute("INSERT OR IGNORE INTO labels SELECT photo, category, 0, 'confirmed' FROM assignments")
+        db.execute(
+            "INSERT INTO kept SELECT 0, 'replay', category, place, photo FROM (SELECT category, photo, ROW_NUMBER() "
+            "OVER (PARTITION BY category ORDER BY photo) AS place FROM assignments) WHERE place <= 20"
+        )
+        db.execute("UPDATE stages SET state = 'accepted'")
+        db.execute("INSERT INTO stages (stage, state, opened) VALUES (1, 'open', 'now')")
+        db.execute("DELETE FROM photos WHERE content_hash = 'new'")
+        kept = [row["photo"] for row in db.execute("SELECT photo FROM kept ORDER BY photo")]
+        near = read_features(db, ENCODER, kept)
+        first = db.execute("SELECT MAX(id) + 1 FROM photos").fetchone()[0]
+        hashes = [f"new {i}" for i in range(n_new)]
+        db.executemany(
+            "INSERT INTO photos (id, content_hash, n_bytes, width, height, stage) VALUES (?, ?, 1, 100, 100, 1)",
+            [(first + i, content_hash) for i, content_hash in enumerate(hashes)],
+        )
+        db.executemany(
+            "INSERT INTO photo_paths VALUES (1, ?, ?, 1, 0)", [(f"new/{i:09d}.jpg", first + i) for i in range(n_new)]
+        )
+        around = np.stack([near[kept[i]] for i in rng.integers(len(kept), size=n_new)])
+        features = around + 0.02 * rng.normal(size=around.shape).astype(np.float32)
+        write_features(db, ENCODER, hashes, features / np.linalg.norm(features, axis=1, keepdims=True))
+        next_revision(db)
 
 
 def milliseconds(call: Callable[[], object], n_times: int = 5) -> float:
@@ -100,6 +149,10 @@ def measure(n: int, folder: Path) -> None:
             "history": lambda: queries.history(catalog),
             "defer": lambda: defer(catalog, median_category, author="a"),
         }
+        index = PhotoIndex(catalog)
+        some = [photo.id for photo in queries.photos_of(catalog, 2, limit=3).photos]
+        print(f"{n:>9,} {'read all features':>22} {milliseconds(lambda: index.nearest(some, n=50), 1):>9.1f} ms")
+        calls["more like this"] = lambda: index.nearest(some, n=50)
         for title, call in calls.items():
             print(f"{n:>9,} {title:>22} {milliseconds(call):>9.1f} ms", flush=True)
         decisions: dict[str, Callable[[], object]] = {
@@ -114,6 +167,12 @@ def measure(n: int, folder: Path) -> None:
             new = "INSERT INTO photos (content_hash, n_bytes, width, height, stage) VALUES ('new', 1, 1, 1, 0)"
             db.execute(new)
         print(f"{n:>9,} {'status, a photo waits':>22} {milliseconds(calls['status']):>9.1f} ms", flush=True)
+        close_and_add(catalog, N_NEW)
+        taken = milliseconds(lambda: discover(catalog, MadeUpEncoder()), 1)
+        print(f"{n:>9,} {f'discover {N_NEW:,} new':>22} {taken:>9.1f} ms", flush=True)
+    start = time.process_time()
+    with open_catalog(workspace):
+        print(f"{n:>9,} {'open and check':>22} {1000 * (time.process_time() - start):>9.1f} ms", flush=True)
     n_bytes = sum(path.stat().st_size for path in workspace.rglob("*") if path.is_file())
     print(f"{n:>9,} {'bytes per photo':>22} {n_bytes / n:>9.0f}", flush=True)
 

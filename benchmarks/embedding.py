@@ -5,14 +5,15 @@
 
 Photos are JPEG files of 500 × 375 pixels, made-up field guide plates. `bare` is the network on a batch of 64 in memory,
 `embed` is `make_shard` on the files: reading, decoding, resizing, hashing, network. Both in images per second of
-processor time on one thread, which other work on the machine disturbs least; `share` is embed / bare. `differs` is the
+processor time on one thread, which other work on the machine disturbs least, in turn and at their fastest; `share` is
+embed / bare: what is left of the network's speed where reading and resizing run on the same core. `differs` is the
 largest difference of a feature from torch's. With free cores decoding runs beside the network and the share rises.
 """
 
 import argparse
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -29,7 +30,7 @@ from igcd.embedding.embed import make_shard
 from igcd.embedding.engines import ENGINES, photo_encoder
 from igcd.encoders.views import plain_views, to_tensor
 
-N_IMAGES, BATCH = 256, 64
+N_IMAGES, BATCH = 128, 64
 
 
 def write_photos(folder: Path) -> FileImages:
@@ -40,14 +41,16 @@ def write_photos(folder: Path) -> FileImages:
     return FileImages(folder, [f"{idx:04d}.jpg" for idx in range(N_IMAGES)])
 
 
-def images_per_second(call: Callable[[], object], n: int, n_times: int = 3) -> float:
-    call()
-    best = float("inf")
-    for _ in range(n_times):
-        start = time.process_time()
-        call()
-        best = min(best, time.process_time() - start)
-    return n / best
+def seconds_of(calls: Sequence[Callable[[], object]], n_times: int) -> list[float]:
+    """Processor seconds of each call at its fastest; they run in turn, so that what disturbs one disturbs all."""
+    best = [float("inf")] * len(calls)
+    for turn in range(n_times + 1):
+        for number, call in enumerate(calls):
+            start = time.process_time()
+            call()
+            if turn:  # the first warms up
+                best[number] = min(best[number], time.process_time() - start)
+    return best
 
 
 def other_engines(network: torch.nn.Module, inputs: torch.Tensor, folder: Path) -> dict[str, Callable[[], np.ndarray]]:
@@ -69,6 +72,8 @@ def other_engines(network: torch.nn.Module, inputs: torch.Tensor, folder: Path) 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=int, nargs="+", default=[112, 224])
+    parser.add_argument("--engines", nargs="+", choices=ENGINES, default=ENGINES)
+    parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--others", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(1)
@@ -80,12 +85,13 @@ def main() -> None:
             config = EncoderConfig(size=size, cache=None)
             pixels = np.random.default_rng(0).integers(0, 256, (BATCH, size, size, 3), dtype=np.uint8)
             expected = None
-            for engine in ENGINES:
+            for engine in options.engines:
                 encoder = photo_encoder(build_encoder(config, quarantine=Quarantine()), engine)
                 found = encoder(pixels)
                 expected = found if expected is None else expected
-                bare = images_per_second(partial(encoder, pixels), BATCH)
-                embed = images_per_second(partial(make_shard, files, encoder), N_IMAGES, 1)
+                calls = [partial(encoder, pixels), partial(make_shard, files, encoder)]
+                of_bare, of_embed = seconds_of(calls, options.repeats)
+                bare, embed = BATCH / of_bare, N_IMAGES / of_embed
                 differs = np.abs(found - expected).max()
                 print(
                     f"{size:>4} {engine:>14} {bare:>8.1f} {embed:>8.1f} {embed / bare:>6.2f} {differs:>9.1e}",
@@ -97,7 +103,7 @@ def main() -> None:
                 for engine, call in other_engines(backbone, inputs, folder).items():
                     found = call()
                     found = found / np.linalg.norm(found, axis=1, keepdims=True)
-                    bare, differs = images_per_second(call, BATCH), np.abs(found - expected).max()
+                    bare, differs = BATCH / seconds_of([call], options.repeats)[0], np.abs(found - expected).max()
                     print(f"{size:>4} {engine:>14} {bare:>8.1f} {'':>8} {'':>6} {differs:>9.1e}", flush=True)
 
 

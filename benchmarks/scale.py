@@ -2,9 +2,9 @@
 
     python benchmarks/scale.py --sizes 10000 50000 200000 --out runs/scale
     python benchmarks/scale.py --sizes 1000000 --threads 2 --out runs/scale     # the bar: 30 minutes and 4 GB
-    python benchmarks/scale.py --sizes 100000 --systems exact fast_hdbscan evoc --out runs/scale
+    python benchmarks/scale.py --sizes 100000 --systems exact count fast_hdbscan evoc --out runs/scale
     python benchmarks/scale.py --sizes 100000 --exact-up-to 50000 --out runs/scale    # approximate at that size already
-    python benchmarks/scale.py --plot --out runs/scale                          # time and memory, with exponents
+    python benchmarks/scale.py --plot docs/images/scale.svg --out results/scale  # time and memory, with exponents
 
 Rows are real features enlarged (`enlarged.py`), 256 numbers each in a mapped float16 .npy file, of 2,000 categories
 with a long tail; with fewer than 200,000 rows of one category per 100 rows. Half of the categories are known: of each
@@ -12,22 +12,27 @@ some rows are labeled, 1% of all rows together and one of each at least. Each ru
 measured is appended to `measured.jsonl`, and a size that is there already is not run again. Seconds are of the wall
 and of the processor. `gigabytes` is the highest resident memory that is not of mapped files, the libraries included.
 Accuracy is over the unlabeled rows: clusters are matched one to one with categories, known ones by their label.
-`exact` is `CategoryDiscoverer` with an exact graph; fast_hdbscan and evoc cluster the same rows without labels.
+`exact` is `CategoryDiscoverer` with an exact graph, `count` is `igcd count` on the file, which has no accuracy.
+fast_hdbscan and evoc cluster the same rows without labels; where one is not installed it is skipped, and that is said.
 """
 
 import argparse
+import cProfile
 import json
 import os
 import subprocess
 import sys
 import threading
 import time
+from contextlib import nullcontext
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import torch
 from enlarged import real_spread, write_enlarged
 
+from igcd.cli.count import estimate_from, read_features
 from igcd.discoverer import CategoryDiscoverer, estimator, space
 from igcd.functional import neighbors
 from igcd.functional.assignment import contingency, match
@@ -35,7 +40,35 @@ from igcd.types import IntArray
 
 MOST_CATEGORIES, ROWS_PER_CATEGORY = 2_000, 100
 LABELED = 0.01
-SYSTEMS = ("igcd", "exact", "fast_hdbscan", "evoc")
+STEPS = (
+    "digests",
+    "fit_projection",
+    "discover",
+    "fit_whitening",
+    "neighbor_graph",
+    "approximate_neighbors",
+    "pull_together",
+    "node_of_rows",
+    "few_nodes",
+    "tree_over",
+    "parts_of_categories",
+    "choose_cut",
+    "bits_per_step",
+    "explained_shares",
+    "_label_scores",
+    "_refine",
+    "rehearsed_sharpness",
+    "_take_in",
+    "_assign",
+)
+"""Functions whose seconds are noted. `discover` also runs inside `rehearsed_sharpness`, and so do its own steps."""
+SYSTEMS = ("igcd", "exact", "count", "fast_hdbscan", "evoc")
+OURS = ("igcd", "exact")
+PACKAGES = {"fast_hdbscan": "fast-hdbscan", "evoc": "evoc"}
+
+
+COUNTING = {"method": "density", "granularity": 0.0, "max_categories": None, "n_starts": 1, "seed": 0}
+"""`igcd count` as it is called without options."""
 
 
 class HighestMemory:
@@ -102,7 +135,7 @@ def cluster(system: str, x: np.memmap) -> IntArray:
     return evoc.EVoC(random_state=0).fit_predict(x.astype(np.float32))
 
 
-def measure(system: str, n: int, folder: Path, exact_up_to: int) -> dict[str, object]:
+def measure(system: str, n: int, folder: Path, exact_up_to: int, *, profiles: bool) -> dict[str, object]:
     path = folder / f"rows-{n}-{os.getpid()}.npy"
     n_categories = n_categories_of(n)
     y = write_enlarged(path, n, n_categories, spread=real_spread())
@@ -111,11 +144,18 @@ def measure(system: str, n: int, folder: Path, exact_up_to: int) -> dict[str, ob
     limit = n if system == "exact" else exact_up_to
     neighbors.neighbor_graph.__kwdefaults__["approximate_above"] = limit
     space.EXACT_UP_TO = estimator.EXACT_UP_TO = limit
-    recall, n_found = 1.0, 0
+    recall, n_found, predicted = 1.0, 0, None
+    profile = cProfile.Profile(time.process_time) if profiles else None
     with HighestMemory() as memory:
         wall, processor = time.perf_counter(), time.process_time()
-        if system in ("igcd", "exact"):
-            model = CategoryDiscoverer(unsure=None).fit(x, labels)
+        if system == "count":
+            names = ["" if label < 0 else str(label) for label in labels.tolist()]
+            with profile or nullcontext():
+                estimate, _ = estimate_from(read_features(path), names, **COUNTING)
+            n_found, recall = estimate.n_categories, float(estimate.details["neighbor_recall"])
+        elif system in OURS:
+            with profile or nullcontext():
+                model = CategoryDiscoverer(unsure=None).fit(x, labels)
             predicted, recall, n_found = model.labels_, model.neighbor_recall_, len(model.categories_)
         else:
             predicted = cluster(system, x)
@@ -132,12 +172,21 @@ def measure(system: str, n: int, folder: Path, exact_up_to: int) -> dict[str, ob
         "processor_seconds": round(processor, 1),
         "gigabytes": round(memory.bytes / 1e9, 3),
         "recall": round(recall, 4),
-        "accuracy": {
-            name: round(value, 4)
-            for name, value in accuracy(predicted, y, labels, uses_labels=system in ("igcd", "exact")).items()
+        "accuracy": None
+        if predicted is None
+        else {
+            name: round(value, 4) for name, value in accuracy(predicted, y, labels, uses_labels=system in OURS).items()
         },
         "exact_up_to": limit,
+        **({} if profile is None else {"steps": steps_of(profile)}),
     }
+
+
+def steps_of(profile: cProfile.Profile) -> dict[str, float]:
+    """Processor seconds in each of the steps of `fit`, those inside it included."""
+    profile.create_stats()
+    found = {name: each[3] for (file, _, name), each in profile.stats.items() if "igcd" in file and name in STEPS}
+    return {name: round(found[name], 1) for name in STEPS if name in found}
 
 
 def exponent(rows: list[int], values: list[float]) -> float:
@@ -175,21 +224,31 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--exact-up-to", type=int, default=neighbors.EXACT_UP_TO)
-    parser.add_argument("--plot", action="store_true", help="draw what was measured instead")
+    parser.add_argument("--profile", action="store_true", help="note the seconds of each step; takes longer")
+    parser.add_argument("--plot", type=Path, metavar="FILE", help="draw what was measured instead")
     parser.add_argument("--in-this-process", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(options.threads)
     record = options.out / "measured.jsonl"
     if options.in_this_process:
-        print(json.dumps(measure(options.systems[0], options.sizes[0], options.out, options.exact_up_to)))
+        print(
+            json.dumps(
+                measure(
+                    options.systems[0], options.sizes[0], options.out, options.exact_up_to, profiles=options.profile
+                )
+            )
+        )
         return 0
     measured = [json.loads(line) for line in record.read_text().splitlines()] if record.is_file() else []
     if options.plot:
-        plot(measured, options.out / "scale.png")
+        plot([row for row in measured if row["exact_up_to"] == neighbors.EXACT_UP_TO], options.plot)
         return 0
     for n in options.sizes:
         for system in options.systems:
+            if system in PACKAGES and find_spec(system) is None:
+                print(f"{system} is not installed and skipped; pip install {PACKAGES[system]}", flush=True)
+                continue
             limit = n if system == "exact" else options.exact_up_to
             wanted = (system, n, options.threads, limit)
             if any(
@@ -198,6 +257,7 @@ def main() -> int:
                 continue
             command = [sys.executable, __file__, "--in-this-process", "--sizes", str(n), "--systems", system]
             command += ["--out", str(options.out), "--threads", str(options.threads), "--exact-up-to", str(limit)]
+            command += ["--profile"] if options.profile else []
             line = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout.splitlines()[-1]
             with record.open("a") as file:
                 file.write(line + "\n")

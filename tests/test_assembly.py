@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 from igcd import assembly
-from igcd.assembly import build_fabric, build_stream, method_maker
+from igcd.assembly import _processes, build_fabric, build_stream, method_maker
 from igcd.cli.run import run_recipe
 from igcd.config import StreamConfig, read_recipe
 from igcd.data.fieldguide.guide import FieldGuide, write
@@ -159,3 +159,12 @@ def test_which_methods_are_given_how_many_categories_are_novel(monkeypatch, meth
         assert count == GivenCounts((0, 4))
     else:
         assert count == EstimatedCount("silhouette" if n_novel == "silhouette" else own or "density", seed=0)
+
+
+def test_torchrun_says_how_many_processes_there_are(monkeypatch):
+    assert _processes(3) == (3, 1)
+    for name, value in {"TORCHELASTIC_RUN_ID": "1", "LOCAL_WORLD_SIZE": "2", "WORLD_SIZE": "6"}.items():
+        monkeypatch.setenv(name, value)
+    assert _processes(1) == _processes(2) == (2, 3)
+    with pytest.raises(IgcdError, match="torchrun has started 2 processes here, devices must be as many, got 4"):
+        _processes(4)

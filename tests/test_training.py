@@ -5,7 +5,7 @@ from lightning_fabric import Fabric
 from torch import nn
 
 from igcd.errors import IgcdError
-from igcd.training import Optimization, draw_batches, numbered_generator, parameter_groups, train
+from igcd.training import Optimization, Share, draw_batches, numbered_generator, parameter_groups, train
 
 
 @pytest.fixture
@@ -166,3 +166,27 @@ def test_every_trained_parameter_is_in_one_group():
     grouped = [id(parameter) for group in parameter_groups(module, weight_decay=0.1) for parameter in group["params"]]
     assert sorted(grouped) == sorted(id(p) for p in module.parameters() if p.requires_grad)
     assert len(parameter_groups(nn.Linear(2, 2, bias=False), weight_decay=0.1)) == 1
+
+
+@pytest.mark.parametrize("sizes", [[5, 3, 5, 3], [4], [1, 2], [7, 0, 1]])
+@pytest.mark.parametrize("n_processes", [1, 2, 3])
+def test_the_shares_of_all_processes_are_the_batch(sizes, n_processes):
+    """Each computes every n-th row of every group; gathered, they are in the order of the batch."""
+    groups = torch.split(torch.arange(float(sum(sizes)))[:, None].requires_grad_(), sizes)
+    n_most = max(sum(len(group[own::n_processes]) for group in groups) for own in range(n_processes))
+
+    def computed(own):
+        return torch.cat([group[Share(own, n_processes).part] for group in groups])
+
+    def padded(own):
+        return nn.functional.pad(computed(own), (0, 0, 0, n_most - len(computed(own))))
+
+    def gather(_rows):
+        return torch.stack(
+            [nn.functional.pad(computed(own), (0, 0, 0, n_most - len(computed(own)))) for own in range(n_processes)]
+        )
+
+    for own in range(n_processes):
+        whole = Share(own, n_processes, gather).whole(computed(own), sizes)
+        assert whole.ravel().tolist() == list(range(sum(sizes)))
+        assert whole.requires_grad

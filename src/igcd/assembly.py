@@ -1,11 +1,13 @@
 """From a recipe, which is data, to the objects of a run."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
 from lightning_fabric import Fabric
+from torch.distributed import is_torchelastic_launched
 
 from igcd.config import EncoderConfig, OptimizationConfig, Recipe, StreamConfig
 from igcd.data.files import first_existing
@@ -191,9 +193,22 @@ def build_fabric(recipe: Recipe) -> Fabric:
     if recipe.devices > n_most:
         kind = "GPUs" if accelerator == "gpu" else "cores"
         raise IgcdError(f"devices must be at most {n_most}, the number of {kind} here, got {recipe.devices}; lower it")
-    fabric = Fabric(accelerator=accelerator, devices=recipe.devices)
+    n_here, n_machines = _processes(recipe.devices)
+    fabric = Fabric(accelerator=accelerator, devices=n_here, num_nodes=n_machines)
     fabric.launch()
     return fabric
+
+
+def _processes(n_devices: int) -> tuple[int, int]:
+    """Processes on this machine, and machines: as `torchrun` has started them, or else one process per device here."""
+    if not is_torchelastic_launched():
+        return n_devices, 1
+    n_here, n_all = int(os.environ["LOCAL_WORLD_SIZE"]), int(os.environ["WORLD_SIZE"])
+    if n_devices not in (1, n_here):
+        raise IgcdError(
+            f"torchrun has started {n_here} processes here, devices must be as many, got {n_devices}; leave devices out"
+        )
+    return n_here, n_all // n_here
 
 
 def method_maker(

@@ -1,8 +1,9 @@
 """The one training loop: every method that has gradients hands it a module and a loss."""
 
 import math
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Protocol, cast
 
 import numpy as np
@@ -46,12 +47,53 @@ class Optimization:
 
 
 @dataclass(frozen=True)
+class Share:
+    """What one of several processes computes of a batch: every n-th row of it, from its own number on."""
+
+    number: int = 0
+    n_processes: int = 1
+    gather: Callable[[Tensor], Tensor] = lambda rows: rows[None]  # (n, ...) of each process -> (processes, n, ...)
+
+    @property
+    def part(self) -> slice:
+        """The rows that this process computes."""
+        return slice(self.number, None, self.n_processes)
+
+    def whole(self, rows: Tensor, sizes: Sequence[int]) -> Tensor:
+        """The rows of all processes in the order of the batch, which has groups of these sizes. (n, ...) -> (m, ...).
+
+        Gradients flow back to the process that computed a row.
+        """
+        if self.n_processes == 1:
+            return rows
+        n_each = np.array([[len(range(own, size, self.n_processes)) for size in sizes] for own in self._numbers])
+        n_most = int(n_each.sum(axis=1).max())
+        padded = torch.cat([rows, rows.new_zeros(n_most - len(rows), *rows.shape[1:])])
+        starts = n_each.cumsum(axis=1) - n_each  # (processes, groups)
+        places = [
+            (np.arange(size) % self.n_processes) * n_most
+            + starts[np.arange(size) % self.n_processes, group]
+            + np.arange(size) // self.n_processes
+            for group, size in enumerate(sizes)
+        ]
+        return self.gather(padded).flatten(0, 1)[torch.from_numpy(np.concatenate(places)).to(rows.device)]
+
+    @property
+    def _numbers(self) -> range:
+        return range(self.n_processes)
+
+
+@dataclass(frozen=True)
 class Batch:
-    """One step: rows of the labeled and the unlabeled set, and the randomness their views are drawn with."""
+    """One step: rows of the labeled and the unlabeled set, and the randomness their views are drawn with.
+
+    Every process has the whole batch, draws for all of it, and computes the features of its `share`.
+    """
 
     labeled_rows: IntArray  # (b,)
     unlabeled_rows: IntArray  # (u,)
     generator: torch.Generator
+    share: Share = Share()
 
 
 class Checkpoint(Protocol):
@@ -91,7 +133,8 @@ def train(
     """Trains `module` in place with `loss(module, batch, epoch)`, from the last checkpoint if there is one.
 
     What an epoch draws depends on the seed and the number of the epoch alone, so a run that was resumed draws what it
-    would have drawn. With several processes each takes its share of every batch, and gradients are averaged: a loss may
+    would have drawn. With several processes each computes the features of its share of every batch, all compute the
+    loss of the whole batch, and gradients are averaged: the answer is that of one process, but for rounding. A loss may
     leave out any part of the module, or use it outside of its forward pass.
     """
     fabric.to_device(module)
@@ -108,11 +151,12 @@ def train(
         module.train()
         total, n_steps = 0.0, math.ceil((n_labeled + n_unlabeled) / optimization.batch_size)
         batches = draw_batches(n_labeled, n_unlabeled, optimization.batch_size, seed, epoch)
-        for step, batch in enumerate(batches):
+        for step, drawn in enumerate(batches):
+            batch = replace(drawn, share=share_of(fabric))
             progress = (epoch + step / n_steps) / optimization.n_epochs
             for group in optimizer.param_groups:
                 group["lr"] = optimization.learning_rate_at(progress)
-            value = loss(module, _share(batch, fabric), epoch)
+            value = loss(module, batch, epoch)
             if not torch.isfinite(value):
                 raise IgcdError(
                     f"the loss became {value.item()} in epoch {epoch + 1}, step {step + 1}; lower the learning rate "
@@ -173,24 +217,26 @@ def _draw_rows(n_rows: int, n_wanted: int, generator: torch.Generator) -> IntArr
     return torch.cat([torch.randperm(n_rows, generator=generator) for _ in range(n_rounds)])[:n_wanted].numpy()
 
 
-def _share(batch: Batch, fabric: Fabric) -> Batch:
-    """The part of a batch that this process computes."""
+def share_of(fabric: Fabric) -> Share:
+    """What this process computes of every batch."""
     if fabric.world_size == 1:
-        return batch
-    part = slice(fabric.global_rank, None, fabric.world_size)
-    return Batch(batch.labeled_rows[part], batch.unlabeled_rows[part], batch.generator)
+        return Share()
+
+    def gather(rows: Tensor) -> Tensor:
+        with warnings.catch_warnings(action="ignore", category=FutureWarning):  # Fabric calls what PyTorch renames
+            return cast("Tensor", fabric.all_gather(rows, sync_grads=True))
+
+    return Share(fabric.global_rank, fabric.world_size, gather)
 
 
 def _average_gradients(module: nn.Module, fabric: Fabric) -> None:
-    """The mean over the processes, in place. A parameter without a gradient in one of them counts 0 there."""
-    if fabric.world_size == 1:
-        return
-    gradients = []
-    for parameter in module.parameters():
-        if parameter.requires_grad:
-            parameter.grad = torch.zeros_like(parameter) if parameter.grad is None else parameter.grad
-            gradients.append(parameter.grad)
-    _average(gradients, fabric)
+    """The mean over the processes, in place.
+
+    Each has the loss of the whole batch, so a row that was gathered gets its gradient from all of them, and the mean
+    brings it back to its size; and a parameter that the loss leaves out has no gradient in any of them. It stays
+    without: a gradient of zero would let weight decay and momentum move it.
+    """
+    _average([parameter.grad for parameter in module.parameters() if parameter.grad is not None], fabric)
 
 
 def _average(tensors: list[Tensor], fabric: Fabric) -> None:

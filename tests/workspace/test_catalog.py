@@ -28,6 +28,23 @@ def workspace(tmp_path):
     return tmp_path / "ws"
 
 
+def test_a_catalog_without_tallies_gets_them_counted():
+    db = sqlite3.connect(":memory:", isolation_level=None)
+    migrate(db, migrations=MIGRATIONS[:3])
+    db.execute("INSERT INTO stages (stage, state, opened) VALUES (0, 'open', 'now'), (1, 'open', 'now')")
+    for photo in range(1, 6):
+        db.execute(
+            "INSERT INTO photos (id, content_hash, n_bytes, stage, broken) VALUES (?, ?, 1, 0, ?)",
+            (photo, str(photo), "torn" if photo == 5 else None),
+        )
+    db.execute("INSERT INTO categories (id, state, found_stage, version) VALUES (1, 'labeled', 0, 1)")
+    db.execute("INSERT INTO labels VALUES (1, 1, 0, 'given')")
+    for photo, category, is_confirmed in ((1, 1, 1), (2, 1, 1), (3, None, 0)):
+        db.execute("INSERT INTO assignments VALUES (?, 0, ?, 1.0, 1.0, 0, ?)", (photo, category, is_confirmed))
+    migrate(db)
+    assert db.execute("SELECT * FROM tallies").fetchall() == [(0, 5, 1, 0, 3, 2, 1, 1, 1), (1, *[0] * 8)]
+
+
 def test_a_catalog_of_an_older_version_is_brought_forward(tmp_path):
     """The mechanism, from version 1 to 2: data stays, the new column is there, and nothing is done twice."""
     newer = (*MIGRATIONS, "ALTER TABLE photos ADD COLUMN note TEXT; -- why;\nUPDATE photos SET note = 'old; one';\n")

@@ -111,6 +111,63 @@ def test_status_counts(sample):
     assert (status.n_known, status.n_to_review, status.n_accepted, status.n_decisions) == (2, 2, 0, 0)
 
 
+def tallies_are_true(catalog):
+    """Whether what triggers have kept is what counting gives."""
+    with catalog.snapshot() as db:
+        kept = [dict(row) for row in db.execute("SELECT * FROM tallies ORDER BY stage")]
+        names = [name for name in kept[0] if name != "stage"]
+        sums = ", ".join(f"COALESCE(SUM({name}), 0) AS {name}" for name in names)
+        counted = db.execute(
+            f"SELECT s.stage, {sums} FROM stages s LEFT JOIN tallied t ON t.stage = s.stage GROUP BY s.stage"
+        )
+        return kept == [dict(row) for row in counted]
+
+
+def test_tallies_follow_whatever_is_decided_and_undone(sample):
+    catalog, photo_ids = sample
+    assert tallies_are_true(catalog)
+    steps = [
+        lambda: decisions.split(catalog, photo_ids["hare"][:2], author="ann"),
+        lambda: decisions.name(catalog, HARE, "hare", author="ann"),
+        lambda: decisions.merge(catalog, HARE, OWL, author="ann"),
+        lambda: decisions.move(catalog, photo_ids["unsure"][:1], FOX, author="ann"),
+        lambda: decisions.move(catalog, photo_ids["fox"][:1], OWL, author="ann"),  # a given label is one no longer
+        lambda: decisions.undo(catalog, author="ann"),
+        lambda: decisions.undo(catalog, author="ann"),
+        lambda: decisions.undo(catalog, author="ann"),
+    ]
+    for step in steps:
+        step()
+        assert tallies_are_true(catalog)
+
+
+def test_tallies_follow_photos_that_move_break_and_go(sample):
+    catalog, photo_ids = sample
+    photo, labeled = photo_ids["hare"][0], photo_ids["fox"][0]
+    upsert = (
+        "INSERT INTO assignments (photo, stage, category, probability, typicality) VALUES ({photo}, 0, NULL, 1.0, 1.0) "
+        "ON CONFLICT (photo) DO UPDATE SET category = excluded.category"
+    )
+    statements = [
+        "INSERT INTO stages (stage, state, opened) VALUES (7, 'open', 'now')",
+        f"UPDATE photos SET stage = 7 WHERE id IN ({photo}, {labeled})",
+        upsert.format(photo=photo),
+        f"DELETE FROM assignments WHERE photo = {photo}",
+        f"UPDATE photos SET broken = 'torn' WHERE id = {photo}",
+        f"UPDATE photos SET broken = NULL, near_duplicate_of = {labeled} WHERE id = {photo}",
+        upsert.format(photo=photo),
+        f"UPDATE assignments SET is_confirmed = 0 WHERE photo = {labeled}",
+        f"DELETE FROM labels WHERE photo = {labeled}",
+        f"DELETE FROM photos WHERE id = {photo}",
+        "UPDATE photos SET stage = 0 WHERE stage = 7",
+        "DELETE FROM stages WHERE stage = 7",
+    ]
+    for statement in statements:
+        with catalog.transaction() as db:
+            db.execute(statement)
+        assert tallies_are_true(catalog), statement
+
+
 def test_what_does_not_exist(sample):
     with pytest.raises(IgcdError, match="no category 99"):
         queries.category(sample[0], 99)

@@ -1,5 +1,6 @@
 """`igcd count`: how many categories are in anybody's embeddings."""
 
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -52,6 +53,16 @@ def count(
     ] = None,
     starts: Annotated[int, typer.Option(help="Starts of each k-means, of which the best is kept.")] = 1,
     seed: Annotated[int, typer.Option(help="Random seed of kmeans and silhouette.", min=0, max=MAX_SEED)] = 0,
+    ray: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ADDRESS",
+            help="density: search the neighbors of more than 100,000 embeddings on a Ray cluster (extras `ray` and "
+            "`scale`) that sees the folder of FEATURES below the same path; `local` starts one here.",
+            show_default=False,
+        ),
+    ] = None,
+    workers: Annotated[int, typer.Option(help="Workers on the Ray cluster, of one thread each.", min=1)] = 2,
     json: Annotated[bool, typer.Option("--json", help="Print everything as JSON.")] = False,
 ) -> None:
     """Count the categories in embeddings: those that have labels, and the novel ones among the rest."""
@@ -61,15 +72,16 @@ def count(
         raise IgcdError(f"--starts must be from 1 to {MAX_STARTS:,}, got {starts}; change it")
     embeddings = read_features(features)
     names = [""] * len(embeddings) if labels is None else read_labels(labels, n=len(embeddings))
-    estimate, n_known = estimate_from(
-        embeddings,
-        names,
-        method=method,
-        granularity=granularity,
-        max_categories=max_categories,
-        n_starts=starts,
-        seed=seed,
-    )
+    with _searching_on(ray, workers, features):
+        estimate, n_known = estimate_from(
+            embeddings,
+            names,
+            method=method,
+            granularity=granularity,
+            max_categories=max_categories,
+            n_starts=starts,
+            seed=seed,
+        )
     n_labeled = sum(name not in NO_LABEL for name in names)
     if json:
         from json import dumps
@@ -92,6 +104,18 @@ def count(
         f"by {estimate.method} on {len(names):,} embeddings, {n_labeled:,} of them labeled; "
         f"numbers tried: {estimate.n_trials}; {details}"
     )
+
+
+def _searching_on(ray: str | None, n_workers: int, features: Path) -> AbstractContextManager[None]:
+    """Inside, neighbors are searched on a Ray cluster, if one is given."""
+    if ray is None:
+        return nullcontext()
+    from igcd.embedding.graph_on_ray import GraphOnRay
+    from igcd.embedding.workers import Cluster
+    from igcd.functional.neighbors import searching_with
+
+    folder = features if features.is_dir() else features.absolute().parent
+    return searching_with(GraphOnRay(Cluster(ray, n_workers), folder))
 
 
 def estimate_from(

@@ -47,6 +47,7 @@ def embed(
     from igcd.embedding.engines import ENGINES, photo_encoder
     from igcd.embedding.on_ray import OnRay
     from igcd.embedding.shards import FEATURES, EmbeddedFolder
+    from igcd.embedding.workers import Cluster
 
     if engine not in ENGINES:
         raise IgcdError(f"--engine must be one of {', '.join(ENGINES)}, got {engine!r}; choose one of them")
@@ -54,7 +55,7 @@ def embed(
     config = EncoderConfig(backbone=backbone, weights=weights, size=size, cache=None)
     encoder = photo_encoder(build_encoder(config, quarantine=Quarantine()), engine)
     folder = EmbeddedFolder.begin(out, files.ids, encoder=encoder.key, shard_size=shard)
-    make: ShardMaker = Here(encoder) if ray is None else OnRay(ray, config, engine=engine, n_workers=workers)
+    make: ShardMaker = Here(encoder) if ray is None else OnRay(Cluster(ray, workers), config, engine=engine)
     start = time.perf_counter()
     with progress_bar("embedding") as progress:
         n_new = make_all(files, folder, make, progress=progress)

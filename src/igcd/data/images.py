@@ -339,7 +339,7 @@ def _rgb(image: Image.Image) -> Image.Image:
         raise BrokenImageError(f"has pixels of an unknown range (mode {image.mode})")
     elif "transparency" in image.info:
         image = image.convert("RGBA")
-    return image.convert("RGB")
+    return image if image.mode == "RGB" else image.convert("RGB")  # converting would copy it
 
 
 def digest(content: bytes) -> str:

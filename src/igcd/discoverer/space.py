@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from igcd.functional.mapped_tables import half_table
 from igcd.functional.neighbors import EXACT_UP_TO
 from igcd.functional.novelty import Projection, fit_projection
 from igcd.types import IntArray
@@ -43,15 +44,15 @@ class Space:
     ) -> Tensor:
         """Features as they are compared, of all or of some rows. (n, d) -> (n, c), rows of length 1.
 
-        Of more rows than a graph is exact for they are kept in half precision: they take half of the memory.
+        Of more rows than a graph is exact for they are kept in half precision, in a file that is mapped.
 
         >>> Space(0, Projection(torch.zeros(2), torch.eye(2)))(np.array([[3.0, 4.0]], dtype=np.float32))
         tensor([[0.6000, 0.8000]])
         """
         mean, components = self.projection.mean, self.projection.components
         n = len(X) if rows is None else len(rows)
-        dtype = torch.float16 if n > EXACT_UP_TO else mean.dtype
-        compared = torch.empty(n, len(components), dtype=dtype)
+        width = len(components)
+        compared = half_table(n, width) if n > EXACT_UP_TO else torch.empty(n, width, dtype=mean.dtype)
         for start in range(0, n, ROWS_AT_A_TIME):
             part = slice(start, start + ROWS_AT_A_TIME)
             taken = (X[part] if rows is None else X[rows[part]]).astype(mean.numpy().dtype, copy=False)

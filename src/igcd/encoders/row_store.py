@@ -188,8 +188,9 @@ class DiskStore:
         self.find(keys)  # verifies what is there, which takes its time, while nobody waits
         with ExitStack() as held:
             with self._complaints(), FileLock(self._folder / "lock"):
-                is_missing = self.find(keys).is_missing
+                # Claims first: one that is gone by now has its rows stored, and those are found after it.
                 is_elsewhere = np.isin(keys, self._claimed_keys()).any(axis=1)
+                is_missing = self.find(keys).is_missing
                 claim = Claim(is_missing, np.flatnonzero(is_missing.any(axis=1) & ~is_elsewhere)[:limit])
                 if len(claim.idx):
                     folder = held.enter_context(self._unfinished())

@@ -49,6 +49,10 @@ PLAIN = -1
 FORMAT = 1
 """Raised whenever the same settings would give other numbers."""
 
+CLAIMED_SHARE = 4
+"""One in so many of the images that are left are claimed at once, a batch at least and a shard at most."""
+
+ALL = slice(None)
 _N_FRESH = 2**31
 _MAX_ROUNDS = 5
 _POLL_SECONDS = 0.2
@@ -75,8 +79,11 @@ class TrunkViews(Protocol):
         """Trunk outputs of the plain view, (m,) -> (m, ...) float32."""
         ...
 
-    def two_views(self, rows: IntArray, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """Two different augmented views of each image, (m,) -> (m, ...), (m, ...)."""
+    def two_views(self, rows: IntArray, generator: torch.Generator, *, part: slice = ALL) -> tuple[Tensor, Tensor]:
+        """Two different augmented views of each image, (m,) -> (m, ...), (m, ...).
+
+        Drawn for all of them; read, and returned, for those of a part.
+        """
         ...
 
 
@@ -114,13 +121,11 @@ class CachedViews:
         rows = np.asarray(rows)
         return self._read(rows, np.zeros_like(rows))
 
-    def two_views(self, rows: IntArray, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """Two different augmented views of each image, (m,) -> (m, ...), (m, ...)."""
+    def two_views(self, rows: IntArray, generator: torch.Generator, *, part: slice = ALL) -> tuple[Tensor, Tensor]:
+        """Two different augmented views of each image of a part, (m,) -> (m, ...), (m, ...)."""
         if self._n_views < 2:
             raise IgcdError(f"two views of each image were asked for, {self._n_views} cached; cache at least 2 views")
-        first, second = draw_two(len(rows), self._n_views, generator)
-        both = self.gather(np.concatenate([rows, rows]), np.concatenate([first, second]))
-        return both[: len(rows)], both[len(rows) :]
+        return _both(self, rows[part], *(views[part] for views in draw_two(len(rows), self._n_views, generator)))
 
     def _read(self, rows: IntArray, columns: IntArray) -> Tensor:
         if not self._is_usable[rows].all():
@@ -178,11 +183,9 @@ class LiveViews:
         """Trunk outputs of the plain view, (m,) -> (m, ...) float32."""
         return self._cached.plain(rows)
 
-    def two_views(self, rows: IntArray, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """Two different views of each image that were not seen before, (m,) -> (m, ...), (m, ...)."""
-        first, second = draw_two(len(rows), _N_FRESH, generator)
-        both = self.gather(np.concatenate([rows, rows]), np.concatenate([first, second]))
-        return both[: len(rows)], both[len(rows) :]
+    def two_views(self, rows: IntArray, generator: torch.Generator, *, part: slice = ALL) -> tuple[Tensor, Tensor]:
+        """Two different views of each image of a part that were not seen before, (m,) -> (m, ...), (m, ...)."""
+        return _both(self, rows[part], *(views[part] for views in draw_two(len(rows), _N_FRESH, generator)))
 
 
 class TrunkCache:
@@ -298,7 +301,9 @@ class TrunkCache:
 
         pending = todo
         while len(pending):
-            with store.claim(keys[pending], n_per_shard) as claim:
+            # The less is left, the less is claimed at a time: then processes that share the work end together.
+            n_claimed = min(n_per_shard, max(self._batch_size, len(pending) // CLAIMED_SHARE))
+            with store.claim(keys[pending], n_claimed) as claim:
                 chunk, is_missing = pending[claim.idx], claim.is_missing[claim.idx]
                 pending = pending[claim.is_missing.any(axis=1)]
                 if len(todo) - len(pending) > n_done:  # another run computed some meanwhile
@@ -398,6 +403,12 @@ def embed(views: TrunkViews, tail: nn.Module, *, batch_size: int = 256) -> Tenso
     if not features:
         raise IgcdError("there are no images to embed; give at least one that can be decoded")
     return torch.cat(features)
+
+
+def _both(views: TrunkViews, rows: IntArray, first: IntArray, second: IntArray) -> tuple[Tensor, Tensor]:
+    """Two views of each image by number, read at once. (m,), (m,), (m,) -> (m, ...), (m, ...)."""
+    both = views.gather(np.concatenate([rows, rows]), np.concatenate([first, second]))
+    return both[: len(rows)], both[len(rows) :]
 
 
 def draw_two(n: int, n_views: int, generator: torch.Generator) -> tuple[IntArray, IntArray]:

@@ -5,7 +5,11 @@ how many of them is estimated and goes with the graph.
 """
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch import Tensor
@@ -53,6 +57,27 @@ class Neighbors:
         return Neighbors(self.idx[:, :k], self.similarity[:, :k], self.recall)
 
 
+class Search(Protocol):
+    """Finds nearly the nearest other rows of each row."""
+
+    def __call__(self, features: Tensor, k: int, *, seed: int) -> Tensor:
+        """Positions of nearly the k nearest others, in no order. (n, d) -> (n, k); −1 where none was found."""
+        ...
+
+
+_searching: ContextVar[Search] = ContextVar("search", default=approximate_neighbors)
+
+
+@contextmanager
+def searching_with(search: Search) -> Iterator[None]:
+    """Inside, approximate graphs are searched by another search than PyNNDescent on this machine."""
+    former = _searching.set(search)
+    try:
+        yield
+    finally:
+        _searching.reset(former)
+
+
 def neighbor_graph(
     features: Tensor, k: int, *, approximate_above: int = EXACT_UP_TO, seed: int = 0, max_bytes: int = 2**28
 ) -> Neighbors:
@@ -91,7 +116,7 @@ def nearest_neighbors(queries: Tensor, features: Tensor, k: int, *, max_bytes: i
 def _approximate(features: Tensor, k: int, *, seed: int, max_bytes: int) -> Neighbors:
     n_rows, n_cols = _chunk_shape(len(features), k, features.shape[1], max_bytes)
     _require_finite(features, n_cols)
-    idx = approximate_neighbors(features.cpu(), k, seed=seed).to(features.device)
+    idx = _searching.get()(features.cpu(), k, seed=seed).to(features.device)
     dtype = torch.promote_types(features.dtype, torch.float32)
     similarity = torch.empty(idx.shape, dtype=dtype, device=features.device)
     n_rows = max(1, min(n_rows, max_bytes // (8 * features.shape[1] * (k + 2))))

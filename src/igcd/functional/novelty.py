@@ -10,6 +10,7 @@ from torch.nn.functional import normalize
 from igcd.errors import IgcdError
 from igcd.functional.density import find_density_peaks
 from igcd.functional.grouping import distinct, rank_within_group
+from igcd.functional.mapped_tables import half_table
 from igcd.functional.neighbors import neighbor_graph
 
 N_COMPONENTS = 256
@@ -28,7 +29,7 @@ class Projection:
         """(n, d) -> (n, c), rows of length 1; in half precision where the features are, part by part."""
         if features.dtype != torch.float16:
             return normalize((features.to(self.mean.dtype) - self.mean) @ self.components.T, dim=1)
-        projected = torch.empty(len(features), len(self.components), dtype=features.dtype, device=features.device)
+        projected = half_table(len(features), len(self.components), features.device)
         for part, rows in zip(
             torch.split(projected, _ROWS_AT_A_TIME), torch.split(features, _ROWS_AT_A_TIME), strict=True
         ):

@@ -7,6 +7,7 @@ from torch.nn.functional import normalize
 from igcd.functional.category_tree import CategoryTree, grow_tree
 from igcd.functional.density import density
 from igcd.functional.grouping import distinct
+from igcd.functional.mapped_tables import half_table
 from igcd.functional.neighbors import Neighbors
 from igcd.functional.node_joining import join_nearest
 
@@ -24,7 +25,8 @@ _ROWS_AT_A_TIME = 4096
 def pull_together(rows: Tensor, neighbors: Neighbors) -> Tensor:
     """Each row at the mean of its neighborhood, of length 1, a few times over; the neighbors stay the same. (n, d)."""
     for _ in range(N_PULLS):
-        moved = torch.empty_like(rows)
+        is_half = rows.dtype == torch.float16
+        moved = half_table(len(rows), rows.shape[1], rows.device) if is_half else torch.empty_like(rows)
         for start in range(0, len(rows), _ROWS_AT_A_TIME):
             part = slice(start, start + _ROWS_AT_A_TIME)
             around = rows[neighbors.idx[part].ravel()].reshape(-1, neighbors.k, rows.shape[1])

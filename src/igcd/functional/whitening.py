@@ -12,6 +12,7 @@ from torch.nn.functional import normalize
 
 from igcd.errors import IgcdError
 from igcd.functional.gaussian import ScatterStatistics, shrink, whitening_of
+from igcd.functional.mapped_tables import half_table
 from igcd.functional.neighbors import nearest_neighbors
 
 N_NEAREST = 3
@@ -37,7 +38,7 @@ class Whitening:
         """(n, d) -> (n, d), rows of length 1; in half precision where the features are, part by part."""
         if features.dtype != torch.float16:
             return normalize(features.to(self.matrix.dtype) @ self.matrix, dim=1)
-        whitened = torch.empty(len(features), self.matrix.shape[1], dtype=features.dtype, device=features.device)
+        whitened = half_table(len(features), self.matrix.shape[1], features.device)
         parts = torch.split(whitened, _ROWS_AT_A_TIME), torch.split(features, _ROWS_AT_A_TIME)
         for part, rows in zip(*parts, strict=True):
             part.copy_(normalize(rows.to(self.matrix.dtype) @ self.matrix, dim=1))

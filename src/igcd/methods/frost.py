@@ -98,7 +98,7 @@ class Frost(StatisticsMethod):
     def _loss(self, before: Predecessor, views: TwoViews, batch: Batch, epoch: int) -> Tensor:
         """Discovery on the unlabeled images, cross entropy of the labeled ones, replay and distillation."""
         l_labeled = cross_entropy_of_labels(views, tau=self._tau)
-        distillation = feature_distillation(torch.cat(views.h), before.h, distance="length")
+        distillation = feature_distillation(torch.cat(views.h), views.whole(before.h), distance="length")
         ramp = ramp_up((epoch + 1) / self._later_stages.n_epochs)
         return (
             self._discover(views, ramp)

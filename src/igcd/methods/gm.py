@@ -164,7 +164,7 @@ class GrowAndMerge(ParametricMethod):
     def _grow_loss(self, static: Predecessor, views: TwoViews, is_novel: Tensor, n_novel: int) -> Tensor:
         """The dynamic branch: labeled images and exemplars, the novel part, and not too far from the static branch."""
         n_labeled = len(views.targets)
-        distillation = feature_distillation(torch.cat(views.h), static.h, distance="squared")
+        distillation = feature_distillation(torch.cat(views.h), views.whole(static.h), distance="squared")
         rows = torch.cat([torch.arange(n_labeled), n_labeled + is_novel.nonzero()[:, 0]]).to(views.h[0].device)
         learned = TwoViews(
             h=(views.h[0][rows], views.h[1][rows]),

@@ -97,7 +97,7 @@ class Happy(StatisticsMethod):
             loss = loss + (1 - weight) * (self_training - self._entropy_weight * entropy)
         if len(self._statistics):
             loss = loss + self._replay_weight * self._replay(len(views.h[0]), batch.generator)
-            distillation = feature_distillation(torch.cat(views.h), before.h, distance="squared")
+            distillation = feature_distillation(torch.cat(views.h), views.whole(before.h), distance="squared")
             loss = loss + self._distillation_weight * distillation
         return loss
 

@@ -1,5 +1,6 @@
 """Two views of every image of a batch through a model at once, and the losses on them that several methods share."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
@@ -26,6 +27,8 @@ class TwoViews:
     z: tuple[Tensor, Tensor]  # (b, 256), rows of length 1
     cosines: tuple[Tensor, Tensor]  # (b, c) with the prototypes of the open clusters; c is 0 for a model without a head
     targets: Tensor  # (l,) of the labeled images
+    whole: Callable[[Tensor], Tensor] = lambda rows: rows
+    """What any network gives for the input that the model saw last, from all processes: (n, d) -> (2 b, d)."""
 
     @property
     def z_labeled(self) -> tuple[Tensor, Tensor]:
@@ -70,36 +73,42 @@ def two_views(
     """
     first_rows = batch.labeled_rows, batch.unlabeled_rows
     second_rows = first_rows if partners is None else partners
+    n_rows = [len(rows) for views, rows in zip((labeled, unlabeled), first_rows, strict=True) if views is not None]
+    n_rows = [n for n in n_rows if n]
     pairs = [
-        _pair(views, rows, others, batch.generator)
+        _pair(views, rows, others, batch)
         for views, rows, others in zip((labeled, unlabeled), first_rows, second_rows, strict=True)
         if views is not None and len(rows)
     ]
     order = [(part, view) for view in (0, 1) for part in range(len(pairs))]
     if labeled_apart:
         order.sort()
-    inputs = [pairs[part][view] for part, view in order]
+    sizes = [n_rows[part] for part, _ in order]
+
+    def whole(rows: Tensor) -> Tensor:
+        return batch.share.whole(rows, sizes)
 
     def by_view(output: Tensor) -> tuple[Tensor, Tensor]:
-        parts = dict(zip(order, torch.split(output, [len(rows) for rows in inputs]), strict=True))
+        parts = dict(zip(order, torch.split(output, sizes), strict=True))
         first, second = (torch.cat([parts[part, view] for part in range(len(pairs))]) for view in (0, 1))
         return first, second
 
-    h, z, *of_head = model(torch.cat(inputs))
+    h, z, *of_head = (whole(output) for output in model(torch.cat([pairs[part][view] for part, view in order])))
     cosines = of_head[0] if of_head else h[:, :0]
     return TwoViews(
         h=by_view(h),
         z=by_view(z),
         cosines=by_view(cosines if is_open is None else cosines[:, is_open]),
         targets=targets[torch.from_numpy(batch.labeled_rows)].to(h.device),
+        whole=whole,
     )
 
 
-def _pair(views: TrunkViews, rows: IntArray, others: IntArray, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """A view of each image, and another one of itself or of its partner. (m,), (m,) -> (m, ...), (m, ...)."""
-    first, second = views.two_views(views.usable_idx[rows], generator)
+def _pair(views: TrunkViews, rows: IntArray, others: IntArray, batch: Batch) -> tuple[Tensor, Tensor]:
+    """A view of each image of the share, and another one of itself or of its partner. (m,), (m,) -> (s, ...) twice."""
+    first, second = views.two_views(views.usable_idx[rows], batch.generator, part=batch.share.part)
     if others is not rows:
-        _, second = views.two_views(views.usable_idx[others], generator)
+        _, second = views.two_views(views.usable_idx[others], batch.generator, part=batch.share.part)
     return first, second
 
 

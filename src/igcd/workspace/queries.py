@@ -271,30 +271,27 @@ def status(catalog: Catalog) -> Status:
     """The workspace in figures."""
     with catalog.snapshot() as db:
         count = _counter(db)
-        n_photos, n_broken = count("photos"), count("photos WHERE broken IS NOT NULL")
-        # A photo that cannot be used has no assignment.
-        waiting = _waiting_by_stage(db, n_photos - n_broken - count("assignments"))
         stages = [
-            StageStatus(**dict(row), n_waiting=waiting.get(row["stage"], 0))
+            StageStatus(**dict(row))
             for row in db.execute(
                 """
-                SELECT s.stage, s.state, json_extract(s.summary, '$.sentence') AS summary, COUNT(p.id) AS n_photos,
-                    COUNT(p.id) FILTER (WHERE l.photo IS NOT NULL) AS n_labeled,
-                    COUNT(p.id) FILTER (WHERE l.photo IS NULL AND a.is_confirmed) AS n_confirmed,
-                    COUNT(p.id) FILTER (WHERE NOT a.is_confirmed AND a.category IS NOT NULL) AS n_guessed,
-                    COUNT(p.id) FILTER (WHERE NOT a.is_confirmed AND a.category IS NULL) AS n_unsure
-                FROM stages s LEFT JOIN photos p ON p.stage = s.stage LEFT JOIN assignments a ON a.photo = p.id
-                LEFT JOIN labels l ON l.photo = p.id AND l.source = 'given'
-                GROUP BY s.stage ORDER BY s.stage
+                SELECT s.stage, s.state, json_extract(s.summary, '$.sentence') AS summary, t.n_photos,
+                    t.n_given AS n_labeled, t.n_confirmed - t.n_given_confirmed AS n_confirmed,
+                    t.n_assigned - t.n_confirmed - t.n_unsure AS n_guessed, t.n_unsure,
+                    t.n_photos - t.n_broken - t.n_assigned AS n_waiting  -- a broken photo has no assignment
+                FROM stages s JOIN tallies t ON t.stage = s.stage ORDER BY s.stage
                 """
             )
         ]
+        n_photos, n_broken, n_near_duplicates = db.execute(
+            "SELECT SUM(n_photos), SUM(n_broken), SUM(n_near_duplicates) FROM tallies"
+        ).fetchone()
         return Status(
             revision=current_revision(db),
             n_photos=n_photos,
             n_files=count("photo_paths"),
             n_broken=n_broken,
-            n_near_duplicates=count("photos WHERE near_duplicate_of IS NOT NULL"),
+            n_near_duplicates=n_near_duplicates,
             n_labels=count("labels"),
             n_unsure=count("assignments WHERE category IS NULL"),
             n_known=count("categories WHERE state = 'labeled'"),
@@ -357,23 +354,6 @@ def _page(db: sqlite3.Connection, category_id: int | None, *, limit: int, offset
         PHOTOS.format(source=page) + "ORDER BY a.is_peak DESC, a.typicality DESC, a.photo", (category_id, limit, offset)
     )
     return [_photo(row) for row in rows]
-
-
-def _waiting_by_stage(db: sqlite3.Connection, n_waiting: int) -> dict[int, int]:
-    """How many photos of each stage `discover` has not looked at, `n_waiting` in all.
-
-    They are mostly the newest ones. Only where others wait, too, are all photos gone through.
-    """
-    newest = "p.id > (SELECT COALESCE(MAX(photo), 0) FROM assignments)"
-    anywhere = "NOT EXISTS (SELECT 1 FROM assignments a WHERE a.photo = p.id)"
-    for where in (newest, anywhere) if n_waiting else ():
-        rows = db.execute(
-            f"SELECT p.stage, COUNT(*) AS n FROM photos p WHERE {where} AND p.broken IS NULL GROUP BY p.stage"
-        )
-        found = {row["stage"]: row["n"] for row in rows}
-        if sum(found.values()) == n_waiting:
-            return found
-    return {}
 
 
 def _counter(db: sqlite3.Connection) -> Any:  # noqa: ANN401 - a function

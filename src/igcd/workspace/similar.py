@@ -13,13 +13,14 @@ from torch.nn.functional import normalize
 
 from igcd.errors import IgcdError
 from igcd.functional.discovery import discover
-from igcd.types import UNLABELED
-from igcd.workspace.catalog import Catalog
+from igcd.types import UNLABELED, IntArray
+from igcd.workspace.catalog import Catalog, id_list
 from igcd.workspace.comparing import Comparison, fit_comparison
-from igcd.workspace.feature_store import find_damaged, read_features
+from igcd.workspace.feature_store import Features, find_damaged, read_features
 
 MAX_FITTED = 4096
 """Photos without a label that the space is fitted with; more tell nothing new."""
+PHOTOS_AT_A_TIME = 65_536
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class _Compared:
     """All photos that have a feature of one encoder, as they are compared."""
 
     encoder: str
-    n_features: int
+    last_feature: int  # the newest feature when they were read
     comparison: Comparison
     photo_ids: np.ndarray  # (n,) rising
     rows: Tensor  # (n, c) of length 1
@@ -66,14 +67,24 @@ class PhotoIndex:
             raise IgcdError(
                 "the photos to compare with have no features yet, or do not exist; run a discovery, then ask again"
             )
-        with self._catalog.snapshot() as db:
-            open_ids = [row["photo"] for row in db.execute("SELECT photo FROM assignments WHERE NOT is_confirmed")]
-        candidates = np.flatnonzero(np.isin(held.photo_ids, open_ids) & ~np.isin(held.photo_ids, list(photo_ids)))
         wanted = normalize(held.rows[torch.from_numpy(chosen)].mean(dim=0), dim=0)
-        similarity = held.rows[torch.from_numpy(candidates)] @ wanted
-        best = similarity.topk(min(n, len(candidates)))
-        ids = held.photo_ids[candidates[best.indices.numpy()]].tolist()
-        return [Similar(photo, value) for photo, value in zip(ids, best.values.tolist(), strict=True)]
+        similarity = held.rows @ wanted
+        found: list[Similar] = []
+        n_asked = 0
+        while len(found) < n and n_asked < len(similarity):  # of a million photos few are asked for
+            n_asked = min(max(4 * n, 8 * n_asked), len(similarity))
+            best = similarity.topk(n_asked)
+            ids = held.photo_ids[best.indices.numpy()].tolist()
+            is_open = self._unconfirmed(ids) - set(photo_ids)
+            pairs = zip(ids, best.values.tolist(), strict=True)
+            found = [Similar(photo, value) for photo, value in pairs if photo in is_open][:n]
+        return found
+
+    def _unconfirmed(self, photo_ids: Sequence[int]) -> set[int]:
+        """Those of some photos that nobody has confirmed."""
+        query = "SELECT photo FROM assignments WHERE NOT is_confirmed AND photo IN (SELECT value FROM json_each(?))"
+        with self._catalog.snapshot() as db:
+            return {row["photo"] for row in db.execute(query, (id_list(photo_ids),))}
 
     def parts(self, category_id: int, *, n: int) -> list[list[int]]:
         """The photos of a category in `n` groups that are alike, the largest first: a preview for a split."""
@@ -122,9 +133,9 @@ class PhotoIndex:
     def _compared(self) -> _Compared:
         with self._lock, self._catalog.snapshot() as db:
             encoder = _last_encoder(db)
-            n_features = db.execute("SELECT COUNT(*) FROM features WHERE encoder = ?", (encoder,)).fetchone()[0]
-            if self._held is None or (self._held.encoder, self._held.n_features) != (encoder, n_features):
-                self._held = _read(db, encoder, n_features)
+            last_feature = db.execute("SELECT COALESCE(MAX(rowid), 0) FROM features").fetchone()[0]
+            if self._held is None or (self._held.encoder, self._held.last_feature) != (encoder, last_feature):
+                self._held = _read(db, encoder, last_feature)
             return self._held
 
 
@@ -135,26 +146,46 @@ def _last_encoder(db: sqlite3.Connection) -> str:
     return str(row["encoder"])
 
 
-def _read(db: sqlite3.Connection, encoder: str, n_features: int) -> _Compared:
+def _read(db: sqlite3.Connection, encoder: str, last_feature: int) -> _Compared:
+    """All photos with a feature, part by part: features of a million photos are larger than what is compared."""
     labels = {
         row["id"]: row["category"] or UNLABELED
         for row in db.execute(
             "SELECT p.id, CASE WHEN a.is_confirmed THEN a.category END AS category FROM photos p "
-            "LEFT JOIN assignments a ON a.photo = p.id ORDER BY p.id"
+            "CROSS JOIN features f ON f.encoder = ? AND f.content_hash = p.content_hash "
+            "LEFT JOIN assignments a ON a.photo = p.id ORDER BY p.id",
+            (encoder,),
         )
     }
-    found = read_features(db, encoder, labels)
-    for photo in find_damaged(found):
-        del found[photo]
-    if not found:
-        raise IgcdError("photos are compared by their features, and there are none yet; discover first")
-    ids = np.array(sorted(found), dtype=np.int64)
-    features = np.stack([found[photo] for photo in ids.tolist()])
-    categories = np.array([labels[photo] for photo in ids.tolist()], dtype=np.int64)
+    ids, categories = (np.fromiter(values, dtype=np.int64) for values in (labels.keys(), labels.values()))
+    comparison = _fit(db, encoder, ids, categories)
+    photo_ids, rows = [ids[:0]], []
+    for start in range(0, len(ids), PHOTOS_AT_A_TIME):
+        own, features = _sound_features(db, encoder, ids[start : start + PHOTOS_AT_A_TIME])
+        is_of_size = features.shape[1:] == (comparison.space.projection.mean.shape[0],)
+        if is_of_size:
+            photo_ids.append(own)
+            rows.append(comparison(features))
+    return _Compared(encoder, last_feature, comparison, np.concatenate(photo_ids), torch.cat(rows))
+
+
+def _fit(db: sqlite3.Connection, encoder: str, ids: IntArray, categories: IntArray) -> Comparison:
+    """The space for photos of these categories, from those with a label and some others. (n,), (n,)."""
     others = np.random.default_rng(0).permutation(np.flatnonzero(categories == UNLABELED))[:MAX_FITTED]
     fitted = np.sort(np.concatenate([np.flatnonzero(categories != UNLABELED), others]))
-    comparison = fit_comparison(features[fitted], categories[fitted])
-    return _Compared(encoder, n_features, comparison, ids, comparison(features))
+    own, features = _sound_features(db, encoder, ids[fitted])
+    if not len(own):
+        raise IgcdError("photos are compared by their features, and there are none yet; discover first")
+    return fit_comparison(features, categories[np.searchsorted(ids, own)])
+
+
+def _sound_features(db: sqlite3.Connection, encoder: str, ids: IntArray) -> tuple[IntArray, Features]:
+    """Those of some photos whose feature is there and not damaged, rising, and the features. (n,) -> (m,), (m, d)."""
+    found = read_features(db, encoder, ids.tolist())
+    for photo in find_damaged(found):
+        del found[photo]
+    own = np.array(sorted(found), dtype=np.int64)
+    return own, np.stack([found[photo] for photo in own.tolist()]) if len(own) else np.empty((0, 0), dtype=np.float32)
 
 
 def _branch(node: object, ids: list[int]) -> Branch:
