@@ -87,7 +87,7 @@ def test_many_copies_of_one_row_have_eight_neighbors_that_are_copies():
     assert float(found.similarity[:200].double().mean()) > 0.99
 
 
-def test_without_the_package_the_graph_is_exact_and_says_that_it_takes_long(exact_graph):
+def test_without_the_package_the_graph_is_exact_and_says_that_it_takes_long(monkeypatch, exact_graph):
     rows, exact = exact_graph
     real_import = builtins.__import__
 

@@ -6,6 +6,7 @@ from igcd.errors import IgcdError
 from igcd.workspace import decisions, queries
 from igcd.workspace.catalog import open_catalog
 from igcd.workspace.photo_map import UNSURE, photo_map
+from igcd.workspace.undo import undo
 
 FOX, OWL, HARE, MOLE = 1, 2, 3, 4
 
@@ -132,9 +133,9 @@ def test_tallies_follow_whatever_is_decided_and_undone(sample):
         lambda: decisions.merge(catalog, HARE, OWL, author="ann"),
         lambda: decisions.move(catalog, photo_ids["unsure"][:1], FOX, author="ann"),
         lambda: decisions.move(catalog, photo_ids["fox"][:1], OWL, author="ann"),  # a given label is one no longer
-        lambda: decisions.undo(catalog, author="ann"),
-        lambda: decisions.undo(catalog, author="ann"),
-        lambda: decisions.undo(catalog, author="ann"),
+        lambda: undo(catalog, author="ann"),
+        lambda: undo(catalog, author="ann"),
+        lambda: undo(catalog, author="ann"),
     ]
     for step in steps:
         step()
