@@ -35,7 +35,7 @@ def test_at_that_height_statistics_find_the_true_number():
     assert abs(discover_from_statistics(UNLABELED, statistics, height=height).n_novel - 4) <= 1
 
 
-@pytest.mark.parametrize("n_kept", [5, 8])
+@pytest.mark.parametrize("n_kept", [6, 8, 12])
 def test_at_that_height_a_few_typical_rows_find_the_true_number(n_kept):
     kept = select_per_category(KNOWN, CATEGORIES, n_kept, select=select_by_density)
     height = height_by_hiding(KNOWN, CATEGORIES, n_kept=n_kept)

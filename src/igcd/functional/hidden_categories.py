@@ -3,7 +3,8 @@
 Later batches come with little of what is known: statistics, or a few rows of each category. Those cannot say it. Rows
 drawn from statistics lie closer together, and farther from other categories, than real rows do, and so do rows that
 were kept because they are typical. So the height is found while labeled rows are there, in scenes like those to come,
-and kept as one number: that at which most rows come out right.
+and kept as one number: of the heights at which about as many rows come out right as at the best one, that at which
+about as many new categories are found as were hidden.
 """
 
 import numpy as np
@@ -27,8 +28,9 @@ N_HEIGHTS = 60
 
 
 def height_by_hiding(rows: Tensor, categories: Tensor, *, n_kept: int | None = None, seed: int = 0) -> float | None:
-    """The height at which most rows are right when categories are hidden, over a few draws. (m, d), (m,).
+    """The height at which rows are right and as many categories found as were hidden, over a few draws. (m, d), (m,).
 
+    Right are most rows, up to a standard error of their share: where many heights do as well, the number decides.
     `n_kept` is the number of typical rows that are kept of each known category; None where only statistics are. The
     height is None where categories or rows are too few to hide any. Of equally good heights it is the middle.
     """
@@ -58,14 +60,19 @@ def height_by_hiding(rows: Tensor, categories: Tensor, *, n_kept: int | None = N
     if joins.max(initial=0) <= 0:  # all rows are copies of a few
         return 0.0
     lowest = max(float(np.median(joins)), 1e-6 * float(joins.max()))  # below it groups are pairs of rows
-    heights = np.geomspace(lowest, 2 * joins.max(), N_HEIGHTS)
-    right = np.array(
-        [
-            sum(n_right(scene.groups(height, smallest), truth, scene.n_known) for scene, truth in scenes)
-            for height in heights.tolist()
-        ]
-    )
-    return float(np.exp(np.log(heights[right == right.max()]).mean()))
+    heights = np.geomspace(lowest, 2 * joins.max(), N_HEIGHTS).tolist()
+    asked = [
+        [(n_right(scene.groups(h, smallest), truth, scene.n_known), scene.n_novel(h, smallest)) for h in heights]
+        for scene, truth in scenes
+    ]
+    right, n_found = np.sum(asked, axis=0).T
+    n_rows = sum(len(truth) for _, truth in scenes)
+    n_new = sum(len(ids) - scene.n_known for scene, _ in scenes)
+    share = right.max() / n_rows
+    is_right = right >= right.max() - np.sqrt(n_rows * share * (1 - share))
+    off = np.where(is_right, np.abs(np.log((n_found + 1) / (n_new + 1))), np.inf)
+    right = np.where(off == off.min(), right, -1)
+    return float(np.exp(np.log(np.array(heights)[right == right.max()]).mean()))
 
 
 def n_right(groups: IntArray, categories: IntArray, n_known: int) -> int:
