@@ -26,14 +26,14 @@ from igcd.embedding.engines import photo_encoder
 from igcd.embedding.graph_on_ray import GraphOnRay
 from igcd.embedding.on_ray import OnRay
 from igcd.embedding.shards import EmbeddedFolder
-from igcd.embedding.workers import Cluster
+from igcd.embedding.workers import Cluster, leave_print_alone
 from igcd.functional.neighbors import neighbor_graph, searching_with
 
 pytestmark = pytest.mark.slow
 N_IMAGES, SHARD = 60, 10
 
 
-def workers_of_this_cluster(name="Worker.mak"):
+def workers_of_this_cluster(name):
     """Processes of actors among the descendants of this process; others' clusters are none of our business."""
     parents = {}
     for entry in Path("/proc").iterdir():
@@ -46,12 +46,14 @@ def workers_of_this_cluster(name="Worker.mak"):
     ours = {os.getpid()}
     while more := {pid for pid, (parent, _) in parents.items() if parent in ours and pid not in ours}:
         ours |= more
-    return [pid for pid in ours if pid in parents and parents[pid][1].startswith(f"ray::{name}")]
+    title = f"ray::{name}"[:15]  # the system keeps no more of the name of a process
+    return [pid for pid in ours if pid in parents and parents[pid][1].startswith(title)]
 
 
 @contextmanager
 def a_cluster_that_loses_a_worker(name):
     """Two workers, of which the first one seen at work is killed."""
+    leave_print_alone()
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     killed = []
 
@@ -83,7 +85,7 @@ def test_a_killed_workers_shard_is_done_again_and_the_bytes_are_the_same(tmp_pat
         return EmbeddedFolder.begin(tmp_path / name, files.ids, encoder=encoder.key, shard_size=SHARD)
 
     embed(files, begin("here"), Here(encoder))
-    with a_cluster_that_loses_a_worker("Worker.mak"):
+    with a_cluster_that_loses_a_worker("Worker.make"):
         embed(files, begin("ray"), OnRay(Cluster("local", 2), config, engine="torch"))
     for name in ("features.npy", "hashes.npy", "images.jsonl", "unreadable.json"):
         assert (tmp_path / "here" / name).read_bytes() == (tmp_path / "ray" / name).read_bytes()
@@ -96,7 +98,7 @@ def test_a_graph_searched_in_shards_is_nearly_the_exact_one_though_a_worker_was_
     rows = rows.float()
     exact = neighbor_graph(rows, 8)
     search = GraphOnRay(Cluster("local", 2), tmp_path, shard_rows=1_000)
-    with a_cluster_that_loses_a_worker("Searcher.ma"), searching_with(search):
+    with a_cluster_that_loses_a_worker("Searcher.make"), searching_with(search):
         found = neighbor_graph(rows, 8, approximate_above=100)
     assert (found.idx != torch.arange(len(rows))[:, None]).all()
     shared = (found.idx[:, :, None] == exact.idx[:, None, :]).any(dim=2).double().mean()

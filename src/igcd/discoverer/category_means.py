@@ -129,20 +129,26 @@ class CategoryMeans:
         if not len(ids):
             return self.predict(rows, ids)
         parts = []
+        is_live = torch.isin(self.ids, ids)
         for part in torch.split(rows, ROWS_AT_A_TIME):  # all probabilities at once would not fit into memory
-            best = self.probs(part, ids).max(dim=1)
-            is_other = ~torch.isin(self.predict(part, self.ids), ids)
-            is_unsure = (best.values < unsure) | is_other | (self.none_probs(part) > 1 - unsure)
+            closeness = _closeness(part, self.means)
+            closest = closeness.max(dim=1)
+            best = (self.sharpness * closeness[:, is_live]).softmax(dim=1).max(dim=1)
+            is_none = self._none(closest.values) > 1 - unsure
+            is_unsure = (best.values < unsure) | ~is_live[closest.indices] | is_none
             parts.append(ids[best.indices].masked_fill(is_unsure, UNLABELED))
         return torch.cat(parts)
 
     def none_probs(self, rows: Tensor) -> Tensor:
         """The probability that a row is of none of the categories, if one row in two were. (n, d) whitened -> (n,)."""
-        parts = []
-        for part in torch.split(rows, ROWS_AT_A_TIME):
-            closest = _closeness(part, self.means).max(dim=1).values
-            parts.append(self.none(closest) if self.none else torch.sigmoid(-self.sharpness * closest))
+        parts = [
+            self._none(_closeness(part, self.means).max(dim=1).values) for part in torch.split(rows, ROWS_AT_A_TIME)
+        ]
         return torch.cat(parts) if parts else rows.new_empty(0)
+
+    def _none(self, closeness: Tensor) -> Tensor:
+        """The same from the closeness to the nearest mean. (n,) -> (n,)."""
+        return self.none(closeness) if self.none else torch.sigmoid(-self.sharpness * closeness)
 
 
 def fit_none(rows: Tensor, places: Tensor, means: Tensor, counts: Tensor) -> NoneOfThese | None:

@@ -1,6 +1,7 @@
 """Jobs on the workers of a Ray cluster: a job whose worker dies is done again by another."""
 
 import logging
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -9,6 +10,11 @@ from igcd.errors import IgcdError
 
 MAX_DEATHS = 3
 """Workers that may die over one job; what kills its worker would go on killing."""
+
+
+def leave_print_alone() -> None:
+    """Keeps Ray from replacing `print` in this process: Numba, which PyNNDescent needs, could not compile it."""
+    os.environ.setdefault("RAY_TQDM_PATCH_PRINT", "0")
 
 
 @dataclass(frozen=True)
@@ -39,6 +45,7 @@ class Cluster:
             raise IgcdError(
                 "--ray needs the package ray, it is not installed; pip install 'igcd[ray]', or leave --ray out"
             ) from None
+        leave_print_alone()
         began = not ray.is_initialized()
         if began:
             try:

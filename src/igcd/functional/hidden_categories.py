@@ -61,10 +61,7 @@ def height_by_hiding(rows: Tensor, categories: Tensor, *, n_kept: int | None = N
         return 0.0
     lowest = max(float(np.median(joins)), 1e-6 * float(joins.max()))  # below it groups are pairs of rows
     heights = np.geomspace(lowest, 2 * joins.max(), N_HEIGHTS).tolist()
-    asked = [
-        [(n_right(scene.groups(h, smallest), truth, scene.n_known), scene.n_novel(h, smallest)) for h in heights]
-        for scene, truth in scenes
-    ]
+    asked = [[_ask(scene, truth, height, smallest) for height in heights] for scene, truth in scenes]
     right, n_found = np.sum(asked, axis=0).T
     n_rows = sum(len(truth) for _, truth in scenes)
     n_new = sum(len(ids) - scene.n_known for scene, _ in scenes)
@@ -73,6 +70,12 @@ def height_by_hiding(rows: Tensor, categories: Tensor, *, n_kept: int | None = N
     off = np.where(is_right, np.abs(np.log((n_found + 1) / (n_new + 1))), np.inf)
     right = np.where(off == off.min(), right, -1)
     return float(np.exp(np.log(np.array(heights)[right == right.max()]).mean()))
+
+
+def _ask(scene: Scene, categories: IntArray, height: float, smallest: int) -> tuple[int, int]:
+    """How many rows are right at a height, and how many new categories are found."""
+    groups = scene.groups(height, smallest)
+    return n_right(groups, categories, scene.n_known), len(np.unique(groups[groups >= scene.n_known]))
 
 
 def n_right(groups: IntArray, categories: IntArray, n_known: int) -> int:

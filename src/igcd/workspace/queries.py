@@ -33,7 +33,7 @@ class Category:
 
     @property
     def title(self) -> str:
-        """The name, or what stands for it as long as there is none."""
+        """The name, or what it is called before it has one."""
         return title_of(self.id, self.name)
 
 
@@ -170,7 +170,7 @@ def titles(catalog: Catalog) -> dict[int, str]:
 
 
 def title_of(category_id: int, name: str | None) -> str:
-    """The name of a category, or what stands for it as long as there is none.
+    """The name of a category, or what it is called before it has one.
 
     >>> title_of(7, None), title_of(7, "owl")
     ('new 7', 'owl')
