@@ -87,7 +87,8 @@ def test_a_transform_has_one_column_per_category(model):
 
 
 def test_nothing_is_answered_before_fit():
-    for ask in ("predict", "predict_proba", "transform", "assign", "is_unsure", "row_keys", "sub_categories"):
+    asked = ("predict", "predict_proba", "predict_none", "transform", "assign", "is_unsure", "row_keys", "sub_categories")
+    for ask in asked:
         with pytest.raises(NotFittedError):
             getattr(CategoryDiscoverer(), ask)([[0.0, 1.0]])
     with pytest.raises(NotFittedError):

@@ -304,7 +304,8 @@ class CategoryDiscoverer(
 
         Calibrated on labeled rows, each asked as if its own category were unknown.
         """
-        return self._means.none_probs(self._compared(X)).numpy()
+        rows = self._compared(X)
+        return self._means.none_probs(rows).numpy()
 
     def transform(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Cosine similarity to the mean of each category, columns as in `categories_`. (n, d) -> (n, c)."""
