@@ -1,16 +1,11 @@
 # ruff: noqa: N806 - X is what scikit-learn calls the features
-import pickle
 from dataclasses import replace
 
 import numpy as np
 import pytest
-import torch
 from discoverer.easy_rows import WIDTH, a_start, blob, blobs
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from safetensors import safe_open
-from safetensors.torch import save_file
-from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
@@ -19,21 +14,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from igcd.discoverer import CategoryDiscoverer, decisions, estimator
+from igcd.discoverer import CategoryDiscoverer, estimator
 from igcd.errors import IgcdError
 from igcd.functional.assignment import contingency, match
 from igcd.functional.discovery import discover
 from igcd.memory.category_ledger import CategoryLedger, DiscovererError
-
-
-@pytest.fixture(scope="module")
-def digits():
-    """All digits, of 0 to 5 every second one labeled; the last 500 are for testing."""
-    X, truth = load_digits(return_X_y=True)
-    order = np.random.default_rng(0).permutation(len(X))
-    X, truth = X[order], truth[order]
-    y = np.where((truth < 6) & (np.arange(len(X)) % 2 == 0), truth, -1)
-    return X[:-500], y[:-500], truth[:-500], X[-500:], truth[-500:]
 
 
 def kept_keys(model):
@@ -87,8 +72,8 @@ def test_a_transform_has_one_column_per_category(model):
 
 
 def test_nothing_is_answered_before_fit():
-    asked = ("predict", "predict_proba", "predict_none", "transform", "assign", "is_unsure", "row_keys", "sub_categories")
-    for ask in asked:
+    rows_to = ("predict", "predict_proba", "predict_none", "transform", "assign", "is_unsure")
+    for ask in (*rows_to, "row_keys", "sub_categories"):
         with pytest.raises(NotFittedError):
             getattr(CategoryDiscoverer(), ask)([[0.0, 1.0]])
     with pytest.raises(NotFittedError):
@@ -469,244 +454,6 @@ def test_classes_catch_a_misspelled_label(model):
     model.partial_fit(blob(0, 2), [0, -1], classes=[4])
     with pytest.raises(DiscovererError, match="labels must be among classes, got 'fxo'"):
         CategoryDiscoverer().partial_fit(blob(0, 2), ["fox", "fxo"], classes=["fox"])
-
-
-# A person's decisions ------------------------------------------------------------------------------------------------
-
-
-def rows_of(model, label):
-    return a_start()[0][model.labels_ == label]
-
-
-def test_a_renamed_discovery_is_known_and_keeps_its_id(model):
-    found = model.ledger_.find(1000)
-    rows = rows_of(model, 1000)
-    model.rename(1000, 42)
-    assert model.ledger_.find(42).id == found.id == model.ledger_.find(1000).id
-    assert model.ledger_.find(42).status == "known" and model.n_novel_ == 1
-    assert set(model.predict(rows)) == {42} and 1000 not in model.labels_
-    assert not is_guess(model, 42).any()
-    model.partial_fit(blob(8, 30))
-    assert model.categories_.tolist() == [0, 1, 2, 3, 42, 1001, 1002], "the number 1000 is not given again"
-
-
-def test_renaming_needs_a_free_name_of_the_same_kind(model):
-    with pytest.raises(DiscovererError, match="name 3 is or was that of another category"):
-        model.rename(1000, 3)
-    with pytest.raises(DiscovererError, match=r"must be a whole number below 2\*\*62 other than -1 here, got 'fox'"):
-        model.rename(1000, "fox")
-    with pytest.raises(DiscovererError, match=r"got 2\.5"):
-        model.rename(1000, 2.5)
-    with pytest.raises(DiscovererError, match="got -1"):
-        model.rename(1000, -1)
-    with pytest.raises(DiscovererError, match="there is no category 77; take one of 0, 1, 2, 3, 1000, 1001"):
-        model.rename(77, 78)
-
-
-def test_merged_categories_are_one_and_both_are_recognised(model):
-    rows = np.concatenate([rows_of(model, 0), rows_of(model, 1000), rows_of(model, 1001)])
-    model.merge(0, [1000, 1001])
-    assert model.categories_.tolist() == [0, 1, 2, 3] and model.n_novel_ == 0
-    assert set(model.predict(rows)) == {0}
-    assert not {1000, 1001} & {*model.labels_.tolist()}
-    model.partial_fit(blob(9, 6), [1001] * 6)  # an old name leads to what it was merged into
-    assert set(model.labels_) == {0}
-    model.partial_fit(blob(8, 30))
-    assert model.categories_.tolist() == [0, 1, 2, 3, 1002]
-
-
-def test_two_discoveries_merged_stay_one_discovery(model):
-    model.merge(1001, 1000)
-    assert model.categories_.tolist() == [0, 1, 2, 3, 1001] and model.n_novel_ == 1
-    model.rename(1001, 1000)  # the name of what is part of it is free for it
-    assert model.categories_.tolist() == [0, 1, 2, 3, 1000]
-
-
-def test_a_category_cannot_be_merged_with_itself(model):
-    for others in (1000, [1001, 1001], []):
-        with pytest.raises(DiscovererError, match="one or more categories other than 1000"):
-            model.merge(1000, others)
-    model.merge(1000, 1001)
-    with pytest.raises(DiscovererError, match="one or more categories other than 1000"):
-        model.merge(1000, 1001)
-
-
-def test_a_split_becomes_a_category_of_its_own():
-    X = np.concatenate([blob(0, 30), blob(1, 30), blob(2, 20)])
-    model = CategoryDiscoverer().fit(X, [0] * 30 + [1] * 50)  # 2 was labeled 1 by mistake
-    label = model.split(1, X[60:])
-    assert label == 1000 and model.n_novel_ == 1
-    assert model.labels_.tolist() == [0] * 30 + [1] * 30 + [1000] * 20
-    assert set(model.predict(blob(2, 20, seed=4))) == {1000} and set(model.predict(blob(1, 20, seed=4))) == {1}
-    assert model.split(1000, X[60:65], name=5) == 5
-    assert model.categories_.tolist() == [0, 1, 1000, 5] and model.n_novel_ == 1
-
-
-def test_a_split_must_leave_something(model):
-    with pytest.raises(DiscovererError, match="splitting must leave some of the 30 rows kept of 1000"):
-        model.split(1000, rows_of(model, 1000))
-    with pytest.raises(DiscovererError, match="name 3 is or was that of another"):
-        model.split(1000, rows_of(model, 1000)[:4], name=3)
-    assert model.categories_.tolist() == [0, 1, 2, 3, 1000, 1001], "nothing has changed"
-
-
-def test_a_rejected_category_is_not_found_again(model):
-    rows = rows_of(model, 1000)
-    category = int(a_start()[2][model.labels_ == 1000][0])
-    model.reject(1000)
-    assert model.categories_.tolist() == [0, 1, 2, 3, 1001]
-    assert set(model.assign(rows)) == {-1} and model.is_unsure(rows).all()
-    assert (model.labels_ == -1).sum() == len(rows)
-    assert set(model.predict(rows)) <= {0, 1, 2, 3, 1001}, "predict always answers"
-    model.partial_fit(np.concatenate([blob(category, 40, seed=7), blob(8, 40)]))
-    assert model.categories_.tolist() == [0, 1, 2, 3, 1001, 1002], "the id is not used again"
-    assert (model.labels_[:40] == -1).all() and (model.labels_[40:] == 1002).all()
-    with pytest.raises(DiscovererError, match="1000 has been rejected"):
-        model.partial_fit(rows[:2], [1000, 77])
-    assert 77 not in model.ledger_, "an error comes before any change"
-
-
-def test_only_so_many_rejected_categories_are_remembered(model, monkeypatch):
-    monkeypatch.setattr(decisions, "MAX_REJECTED", 1)
-    model.reject(1000)
-    model.reject(1001)
-    assert set(model.state_dict()[0]["kept.categories"].tolist()) == {0, 1, 2, 3, 5}
-
-
-# Unsure --------------------------------------------------------------------------------------------------------------
-
-
-def test_a_row_far_from_everything_is_unsure(model):
-    far = -blob(0, 20)
-    assert model.is_unsure(far).all() and set(model.assign(far)) == {-1}
-    assert set(model.predict(far)) <= {*model.categories_}
-    assert model.is_unsure(blobs(range(6), 50, seed=9)[0]).mean() < 0.1
-    never = CategoryDiscoverer(unsure=None).fit(*a_start()[:2])
-    assert not never.is_unsure(far).any()
-    np.testing.assert_array_equal(never.assign(far), never.predict(far))
-
-
-def test_none_of_these_is_learned_from_rows_asked_without_their_category(digits):
-    """The slow twin of `fit_none`: each row beside the means of all other rows, with its own category and without."""
-    X, _, truth, _, _ = digits
-    model = CategoryDiscoverer(n_novel=0).fit(X, truth)
-    rows, means = model._compared(X).double(), model._means.means.double()
-    known, alone = [], []
-    for row, own in zip(rows, truth.tolist(), strict=True):
-        closeness = {c: float(1 - (row - means[c]).square().sum()) / 2 for c in range(len(means)) if c != own}
-        n = int((truth == own).sum())
-        without = (n * means[own] - row) / (n - 1)
-        alone.append(max(closeness.values()))
-        known.append(max([float(1 - (row - without).square().sum()) / 2, *closeness.values()]))
-    none = model._means.none
-    assert [none.known, none.other] == pytest.approx([np.mean(known), np.mean(alone)], abs=1e-4)
-    assert [none.known_spread, none.other_spread] == pytest.approx([np.std(known), np.std(alone)], rel=1e-2)
-    at = torch.linspace(none.other, none.known, 7)
-    expected = [
-        norm.pdf(c, none.other, none.other_spread)
-        / (norm.pdf(c, none.other, none.other_spread) + norm.pdf(c, none.known, none.known_spread))
-        for c in at.tolist()
-    ]
-    np.testing.assert_allclose(none(at).numpy(), expected, atol=1e-5)
-    beyond = none(torch.tensor([none.other - 1, none.known + 1]))
-    np.testing.assert_allclose(beyond.numpy(), none(at)[[0, -1]].numpy())
-
-
-def test_rows_of_a_category_nobody_showed_are_of_none(digits):
-    """ECE of the probability of "none", one row in two of a hidden category; and it is high where it should be."""
-    X, _, truth, _, _ = digits
-    is_shown, is_first = truth < 7, np.arange(len(X)) % 2 == 0
-    model = CategoryDiscoverer().fit(X[is_shown & is_first], truth[is_shown & is_first])
-    known, hidden = (model.predict_none(X[~is_first & rows]) for rows in (is_shown, ~is_shown))
-    assert ((known >= 0) & (known <= 1)).all()
-    assert known.mean() < 0.2 and hidden.mean() > 0.8
-    assert model.is_unsure(X[~is_first & ~is_shown]).mean() > model.is_unsure(X[~is_first & is_shown]).mean() + 0.5
-
-
-def test_without_labels_none_is_a_category_at_the_origin():
-    model = CategoryDiscoverer().fit(blobs(range(5), 30)[0])
-    assert model._means.none is None
-    rows = model._compared(blobs(range(5), 4, seed=3)[0])
-    closeness = (1 - torch.cdist(rows, model._means.means).min(dim=1).values.square()) / 2
-    expected = 1 / (1 + np.exp(model._means.sharpness * closeness.numpy()))
-    np.testing.assert_allclose(model._means.none_probs(rows).numpy(), expected, rtol=1e-3, atol=1e-6)
-
-
-def test_most_rows_of_one_category_are_not_unsure():
-    """Features are centered, so the mean of nearly all rows is close to the origin, which stands for none."""
-    X = np.concatenate([blob(0, 400), blob(1, 10)])
-    model = CategoryDiscoverer().fit(X, np.repeat([0, 1], [400, 10]))
-    assert model.is_unsure(blob(0, 200, seed=3)).mean() < 0.1
-
-
-def test_few_labeled_rows_do_not_open_many_categories():
-    """A fifth of six digits is labeled; four are new. Measured: 2 and 3."""
-    X, truth = load_digits(return_X_y=True)
-    for seed, known in ((1, [4, 5, 6, 7, 8, 9]), (2, [4, 5, 6, 7, 8, 9])):
-        order = np.random.default_rng(seed).permutation(len(X))
-        is_labeled = np.isin(truth[order], known) & (np.arange(len(X)) % 5 == 0)
-        model = CategoryDiscoverer().fit(X[order], np.where(is_labeled, truth[order], -1))
-        assert 2 <= model.n_novel_ <= 6
-
-
-def test_what_no_category_explains_is_unsure_more_often(digits):
-    X, _, truth, test_X, test_truth = digits
-    model = CategoryDiscoverer().fit(X[truth < 6], truth[truth < 6])
-    unsure, is_old = model.is_unsure(test_X), test_truth < 6
-    # Measured: 0.02 of the known digits, 0.67 of the others, all of pure noise.
-    assert unsure[is_old].mean() < 0.08 and unsure[~is_old].mean() > 0.5
-    assert model.is_unsure(np.random.default_rng(0).uniform(0, 16, (100, 64))).all()
-
-
-# Storing -------------------------------------------------------------------------------------------------------------
-
-
-def a_life(model):
-    """What a model answers now and after more has happened to it."""
-    later, _ = blobs([1, 4, 6, 7], seed=1)
-    answers = [model.labels_, model.predict_proba(later), model.categories_, model.category_ids_, model.assign(later)]
-    model.partial_fit(later)
-    return [
-        *answers,
-        model.labels_,
-        model.categories_,
-        model.means_,
-        model._kept.entries.content.numpy(),
-        np.array(model.n_groups_),
-    ]
-
-
-@pytest.mark.parametrize("labels", ["int", "float", "text"])
-def test_a_stored_model_goes_on_as_if_it_had_never_stopped(tmp_path, labels):
-    X, y, _ = a_start()
-    y = {"int": y, "float": y.astype(float), "text": np.array(["a", "b", "c", "d", ""])[y]}[labels]
-    model = CategoryDiscoverer(granularity=0.1).fit(X, y)
-    first, second = model.categories_[-2:].tolist()
-    model.rename(first, "fox" if labels == "text" else 42)
-    model.reject(second)
-    tensors, metadata = model.state_dict()
-    save_file(tensors, tmp_path / "model.safetensors", metadata)
-    with safe_open(tmp_path / "model.safetensors", framework="pt") as file:
-        stored = {name: file.get_tensor(name) for name in tensors}
-        again = CategoryDiscoverer.from_state_dict(stored, file.metadata())
-    assert again.get_params() == model.get_params() and again.discoveries_ == model.discoveries_
-    pickled = pickle.loads(pickle.dumps(model))
-    for one, other, third in zip(a_life(model), a_life(again), a_life(pickled), strict=True):
-        np.testing.assert_array_equal(one, other)
-        np.testing.assert_array_equal(one, third)
-        assert one.dtype == other.dtype
-
-
-def test_an_incomplete_or_newer_state_is_said_so(model):
-    tensors, metadata = model.state_dict()
-    for name in tensors:
-        with pytest.raises(IgcdError, match=r"needs the entry '.*', it is absent"):
-            CategoryDiscoverer.from_state_dict({n: t for n, t in tensors.items() if n != name}, metadata)
-    for name in metadata:
-        with pytest.raises(IgcdError, match=r"needs the entry '.*', it is absent"):
-            CategoryDiscoverer.from_state_dict(tensors, {n: text for n, text in metadata.items() if n != name})
-    with pytest.raises(DiscovererError, match="must be of version 2, got 3"):
-        CategoryDiscoverer.from_state_dict(tensors, metadata | {"version": "3"})
 
 
 # Labels and parameters -----------------------------------------------------------------------------------------------
