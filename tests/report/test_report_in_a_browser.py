@@ -73,12 +73,12 @@ def test_the_page_opens_with_pictures_then_a_sentence(report, open_page):
 
 def test_the_slider_shows_how_categories_appear(report, open_page):
     page = open_page(report)
-    expect(shown(page)).to_have_text(f"{len(ROWS) + 2} images in 3 categories, 1 of them new at this stage.")
+    expect(shown(page)).to_have_text(f"{len(ROWS) + 2} images in 3 categories, 1 of them found and not labeled yet.")
     expect(page.locator("#legend button").first).to_contain_text("category 7")
     page.locator("#stage").focus()
     page.keyboard.press("ArrowLeft")
     expect(page.locator("#stage-name")).to_have_text("Stage 0")
-    expect(shown(page)).to_have_text("7 images in 2 categories, 0 of them new at this stage.")
+    expect(shown(page)).to_have_text("7 images in 2 categories, 0 of them found and not labeled yet.")
     page.get_by_role("button", name="Play").click()
     expect(page.locator("#stage-name")).to_have_text("Stage 1")
 
@@ -90,7 +90,7 @@ def test_filters_narrow_down_and_can_be_taken_back(report, open_page):
     expect(shown(page)).to_contain_text(f"{wrong} images")
     page.locator("select[name=kind]").select_option("new")
     # The owl and the moth in cluster 7.
-    expect(shown(page)).to_contain_text("2 images in 1 category, 1 of them new at this stage.")
+    expect(shown(page)).to_contain_text("2 images in 1 category, 1 of them found and not labeled yet.")
     page.get_by_role("button", name="Show all").click()
     page.get_by_role("searchbox").fill("MOTH")
     expect(shown(page)).to_contain_text("2 images")

@@ -142,7 +142,7 @@ def test_in_a_browser(catalog, tmp_path, browser):
         page = context.new_page()
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.goto(path.as_uri())
-        assert page.locator("#shown").inner_text() == "23 photos in 2 categories, 1 of them new at this stage."
+        assert page.locator("#shown").inner_text() == "23 photos in 2 categories, 1 of them found and not labeled yet."
         assert axe.Axe().run(page).response["violations"] == []
         page.get_by_role("button", name="new 3, which is owl: 4 photos. Show them").click()
         assert page.locator("dialog .picture").count() == 4
