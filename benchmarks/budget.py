@@ -28,7 +28,7 @@ from igcd.data.images import digest
 from igcd.data.quarantine import Quarantine
 from igcd.encoders.encoder import Encoder, encode
 from igcd.functional.gaussian import scatter_statistics, shared_gaussians
-from igcd.functional.novelty import project_together
+from igcd.functional.projection import project_together
 from igcd.runner import EpochCheckpoint
 from igcd.types import Images, Stage, StageTruth
 

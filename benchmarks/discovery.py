@@ -26,7 +26,7 @@ import torch
 from torch import Tensor
 
 from igcd.functional.discovery import Discovered, discover
-from igcd.functional.novelty import fit_projection
+from igcd.functional.projection import fit_projection
 
 WIDTH, N_COMPONENTS = 512, 256
 N_CATEGORIES, N_LABELS = 200, 10

@@ -21,7 +21,7 @@ from igcd.functional.category_tree import CategoryTree, cut_tree
 from igcd.functional.gaussian import scatter_statistics
 from igcd.functional.held_out import explained_shares
 from igcd.functional.map_equation import bits_per_step
-from igcd.functional.novelty import fit_projection
+from igcd.functional.projection import fit_projection
 from igcd.functional.whitening import fit_whitening
 
 WIDTH, HEIGHT, EDGE = 640, 420, 34

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import torch
 
-from igcd.discoverer import estimator, space
+from igcd.discoverer import estimator
 from igcd.discoverer.estimator import CategoryDiscoverer
-from igcd.functional import discovery, neighbors, pulling
+from igcd.functional import discovery, neighbors, projection, pulling
 from igcd.functional.discovery import discover
 
 pytest.importorskip("pynndescent", reason="approximate neighbors need the extra `scale`")
@@ -22,7 +22,7 @@ def clouds(n, *, n_clouds=12, width=16, seed=0):
 
 @pytest.fixture
 def low_limits(monkeypatch):
-    for module in (estimator, space, neighbors):
+    for module in (estimator, projection, neighbors):
         monkeypatch.setattr(module, "EXACT_UP_TO", 500)
     graph = neighbors.neighbor_graph
     monkeypatch.setattr(discovery, "neighbor_graph", lambda rows, k: graph(rows, k, approximate_above=500))
@@ -54,7 +54,9 @@ def test_a_mapped_file_in_half_precision_gives_what_exact_rows_give(tmp_path):
     assert (stored.predict(mapped) == predicted).all()
     assert stored.neighbor_recall_ == model.neighbor_recall_
     more, more_y = clouds(700, seed=0)
-    assert (stored.partial_fit(more.astype(np.float16)).labels_[more_y < 6] == more_y[more_y < 6]).all()
+    labels, truth = stored.partial_fit(more.astype(np.float16)).labels_[more_y < 6], more_y[more_y < 6]
+    assert set(labels[labels != truth].tolist()) <= {-1}  # unsure
+    assert (labels == truth).mean() > 0.98
 
 
 def test_half_and_single_precision_of_the_same_numbers_are_the_same_rows():

@@ -14,7 +14,7 @@ from igcd.functional.counting import (
     mean_silhouette,
 )
 from igcd.functional.discovery import discover
-from igcd.functional.novelty import fit_projection
+from igcd.functional.projection import fit_projection
 
 
 def gen(seed):

@@ -13,7 +13,7 @@ from igcd.functional.discovery import (
     smallest_size,
 )
 from igcd.functional.gaussian import ScatterStatistics, scatter_statistics
-from igcd.functional.novelty import fit_projection
+from igcd.functional.projection import fit_projection
 
 LONG_TAIL = [max(10, 200 // (i + 1)) for i in range(20)]
 

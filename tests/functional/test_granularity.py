@@ -15,7 +15,8 @@ from igcd.functional.granularity import (
 )
 from igcd.functional.hidden_categories import height_by_hiding
 from igcd.functional.neighbors import neighbor_graph
-from igcd.functional.novelty import calibrate_margin, project_together
+from igcd.functional.novelty import calibrate_margin
+from igcd.functional.projection import project_together
 
 
 def blobs(n_categories=5, n_each=16, spread=0.25, seed=0):

@@ -9,7 +9,7 @@ from igcd.functional.discovery import discover
 from igcd.functional.granularity import Granularity
 from igcd.functional.neighbors import neighbor_graph
 from igcd.functional.novel_peaks import find_novel_categories, find_novel_peaks
-from igcd.functional.novelty import project_together
+from igcd.functional.projection import project_together
 
 
 def circle(*degrees):

@@ -6,15 +6,8 @@ import torch
 from igcd.errors import IgcdError
 from igcd.functional.density import find_density_peaks
 from igcd.functional.neighbors import neighbor_graph
-from igcd.functional.novelty import (
-    N_COMPONENTS,
-    calibrate_margin,
-    choose_margin,
-    fit_projection,
-    is_novel,
-    match_known,
-    project_together,
-)
+from igcd.functional.novelty import calibrate_margin, choose_margin, is_novel, match_known
+from igcd.functional.projection import fit_projection
 
 
 def slow_match(peaks, features, categories, n_closest):
@@ -52,69 +45,6 @@ def test_five_images_of_a_category_count_unless_asked_otherwise():
     features = torch.nn.functional.normalize(torch.randn(12, 3, generator=torch.Generator().manual_seed(3)), dim=1)
     found = match_known(features[:1], features, torch.zeros(12, dtype=torch.int64)).similarity
     assert found.tolist() == pytest.approx([float((features @ features[0]).sort().values[-5:].mean())])
-
-
-def test_projection_equals_singular_vectors():
-    generator = torch.Generator().manual_seed(1)
-    features = torch.randn(50, 6, generator=generator, dtype=torch.float64) * torch.tensor([9.0, 1, 5, 0.1, 3, 2]) + 4
-    projection = fit_projection(features, n_components=3)
-    centered = features - features.mean(0)
-    _, _, right = torch.linalg.svd(centered)
-    torch.testing.assert_close(projection.components.abs(), right[:3].abs())
-    torch.testing.assert_close(projection.components @ projection.components.T, torch.eye(3, dtype=torch.float64))
-    expected = torch.nn.functional.normalize(centered @ projection.components.T, dim=1)
-    torch.testing.assert_close(projection(features), expected)
-
-
-def test_projection_is_the_same_every_time_and_in_any_order_or_precision():
-    features = torch.randn(300, 40, generator=torch.Generator().manual_seed(2)) * torch.linspace(1, 5, 40)
-    first = fit_projection(features, n_components=8)
-    assert torch.equal(first.components, fit_projection(features, n_components=8).components)
-    torch.testing.assert_close(fit_projection(features.flip(0), n_components=8)(features), first(features))
-    exact = fit_projection(features.double(), n_components=8)
-    torch.testing.assert_close(first(features).double(), exact(features), rtol=0, atol=1e-4)
-
-
-def test_projection_keeps_no_more_components_than_there_are():
-    features = torch.randn(5, 9, generator=torch.Generator().manual_seed(3))
-    assert fit_projection(features).components.shape == (4, 9)
-    with pytest.raises(IgcdError, match="got 1 and 128"):
-        fit_projection(features[:1])
-
-
-def test_a_projection_of_two_images_to_one_component():
-    projected = fit_projection(torch.tensor([[1.0, 2.0], [3.0, 2.0]]), n_components=1)(torch.tensor([[9.0, 9.0]]))
-    assert projected.tolist() == [[1.0]]
-    with pytest.raises(IgcdError, match="got 2 and 0"):
-        fit_projection(torch.eye(2), n_components=0)
-
-
-def test_the_largest_entry_of_a_component_is_positive():
-    components = fit_projection(torch.randn(80, 9, generator=torch.Generator().manual_seed(8))).components
-    for row in components.tolist():
-        assert max(row, key=abs) > 0
-
-
-def test_half_precision_gives_rows_of_length_one_in_half_precision():
-    features = torch.randn(5000, 6, generator=torch.Generator().manual_seed(9)) * torch.tensor([9.0, 1, 5, 1, 3, 2])
-    projection = fit_projection(features, n_components=3)
-    half = projection(features.half())
-    assert half.dtype == torch.float16
-    torch.testing.assert_close(half.float(), projection(features), rtol=0, atol=0.01)
-
-
-def test_the_core_looks_at_256_components():
-    first, second = torch.randn(2, 300, 290, generator=torch.Generator().manual_seed(10))
-    together = project_together(first, second)
-    assert [part.shape for part in together] == [(300, 256), (300, 256)] and N_COMPONENTS == 256
-    torch.testing.assert_close(together[1], fit_projection(torch.cat([first, second]), n_components=256)(second))
-
-
-def test_full_projection_keeps_cosines_of_centered_features():
-    features = torch.randn(60, 7, generator=torch.Generator().manual_seed(4), dtype=torch.float64)
-    centered = torch.nn.functional.normalize(features - features.mean(0), dim=1)
-    projected = fit_projection(features)(features)
-    torch.testing.assert_close(projected @ projected.T, centered @ centered.T)
 
 
 def test_the_margin_decides():

@@ -6,7 +6,7 @@ from torch.nn.functional import normalize
 
 from igcd.encoders.encoder import encode
 from igcd.errors import IgcdError
-from igcd.functional.novelty import fit_projection
+from igcd.functional.projection import fit_projection
 from igcd.methods.feature_space import FeatureSpace, frozen_part, join_features
 
 

@@ -6,6 +6,7 @@ from typing import Self
 
 import torch
 from torch import Tensor
+from torch.nn.functional import normalize
 
 from igcd.functional.discovery import Discovered
 from igcd.functional.whitening import Whitening
@@ -99,6 +100,13 @@ class CategoryMeans:
         """Mean and number of rows of a category."""
         row = int((self.ids == category_id).nonzero()[0, 0])
         return self.means[row], int(self.counts[row])
+
+    def most_alike(self, mean: Tensor) -> tuple[int | None, float | None]:
+        """The category whose mean is most similar to this one, and the cosine; None where there is none. (c,)."""
+        if not len(self.ids):
+            return None, None
+        best = (normalize(self.means, dim=1) @ normalize(mean, dim=0)).max(dim=0)
+        return int(self.ids[best.indices]), float(best.values)
 
     def log_probs(self, rows: Tensor, ids: Tensor) -> Tensor:
         """Log of the probability of each of some categories. (n, d) whitened, (c,) -> (n, c).

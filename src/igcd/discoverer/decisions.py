@@ -13,7 +13,7 @@ from igcd.discoverer.all_or_nothing import all_or_nothing
 from igcd.discoverer.category_means import CategoryMeans
 from igcd.discoverer.kept_rows import KeptRows
 from igcd.discoverer.rows import digests
-from igcd.discoverer.space import Space
+from igcd.functional.projection import Projection
 from igcd.memory.category_ledger import CategoryLedger, DiscovererError, Label
 from igcd.types import IntArray
 
@@ -27,7 +27,7 @@ class Decisions:
     ledger_: CategoryLedger
     _kept: KeptRows
     _means: CategoryMeans
-    _space: Space
+    _projection: Projection
     _row_ids: IntArray
     _row_keys: npt.NDArray[np.str_]
 
@@ -80,7 +80,7 @@ class Decisions:
         if name is not None and name in self.ledger_:
             raise DiscovererError(f"the name {name!r} is or was that of another category; choose a new one")
         new_id = self.ledger_.open(name)
-        h = self._space(features[first_rows])
+        h = self._projection.of_array(features, first_rows)
         self._kept.remember(h, torch.full((len(h),), new_id), keys.tolist())
         self._means.put(new_id, self._means.whitening(h).mean(dim=0), len(h))
         left = self._means.whitening(self._kept.rows_of(category_id))

@@ -30,13 +30,13 @@ from igcd.discoverer.decisions import Decisions
 from igcd.discoverer.kept_rows import KeptRows
 from igcd.discoverer.naming import named_by
 from igcd.discoverer.plots import Plots
-from igcd.discoverer.reports import Discovery
+from igcd.discoverer.reports import Discovery, novel_members
 from igcd.discoverer.rows import Batch, digests, one_label_each, rising
-from igcd.discoverer.space import Space
 from igcd.discoverer.storing import FITTED, from_state, to_state
 from igcd.functional.calibration import DEFAULT_SHARPNESS, rehearsed_sharpness
 from igcd.functional.discovery import Discovered, discover
 from igcd.functional.neighbors import EXACT_UP_TO
+from igcd.functional.projection import fit_projection_of_all
 from igcd.functional.whitening import Whitening
 from igcd.memory.category_ledger import DiscovererError, Label
 from igcd.memory.support_set import SupportSet
@@ -151,11 +151,11 @@ class CategoryDiscoverer(
         keys, first_rows, of_row = np.unique(digests(X), return_index=True, return_inverse=True)
         is_large = len(keys) > EXACT_UP_TO
         if first:  # copies of rows move the principal components of very many rows by little
-            self._space = Space.fit(X if is_large else X[first_rows], n_components=self.n_components)
-        h = self._space(X, first_rows)
+            self._projection = fit_projection_of_all(X if is_large else X[first_rows], n_components=self.n_components)
+        h = self._projection.of_array(X, first_rows)
         if first:
             kept = SupportSet(n_per_category=self.n_kept)
-            dtype = self._space.projection.mean.dtype
+            dtype = self._projection.mean.dtype
             kept.content = h[:0].to(dtype)
             self._kept = KeptRows(self.ledger_, kept)
             self._means = CategoryMeans(Whitening(torch.eye(h.shape[1], dtype=dtype)), DEFAULT_SHARPNESS)
@@ -244,19 +244,11 @@ class CategoryDiscoverer(
 
     def _take_in(self, batch: Batch, rows: Tensor, found: Discovered) -> None:
         """Opens the categories that were found among some rows, and keeps some of each. (n,) positions."""
-        whitened, kept, ids = self._whitened(batch.h[rows]), [rows[:0]], [rows[:0]]
-        by_category = torch.split(
-            found.category.argsort(stable=True),
-            torch.bincount(found.category + 1, minlength=found.n_known + found.n_novel + 1).tolist(),
-        )[1 + found.n_known :]  # first those of no category, then those of known ones
-        for number, own in enumerate(by_category):
-            mean = found.means[found.n_known + number]
-            peak = found.typical[number]
-            others = own[own != peak]
-            others = others[(whitened[others].to(mean.dtype) @ mean).argsort(descending=True, stable=True)]
-            members = torch.cat([peak[None], others])[: self._kept.entries.n_per_category]
+        kept, ids = [rows[:0]], [rows[:0]]
+        for mean, own in novel_members(found, self._whitened(batch.h[rows])):
+            members = own[: self._kept.entries.n_per_category]
             kept.append(members)
-            nearest_id, similarity = self._most_alike(mean)
+            nearest_id, similarity = self._means.most_alike(mean)
             category_id = self.ledger_.open()
             self._means.put(category_id, mean, len(own))
             first_rows = batch.first_rows[rows[members].numpy()].tolist()
@@ -276,13 +268,6 @@ class CategoryDiscoverer(
         members = torch.cat(kept)
         keys = batch.keys[rows[members].numpy()].tolist()
         self._kept.add_guesses(batch.h[rows[members]], torch.cat(ids), keys)
-
-    def _most_alike(self, mean: Tensor) -> tuple[int | None, float | None]:
-        """The category whose mean is most similar to this one, and the cosine. (c,)."""
-        if not len(self._means.ids):
-            return None, None
-        best = (normalize(self._means.means, dim=1) @ normalize(mean, dim=0)).max(dim=0)
-        return int(self._means.ids[best.indices]), float(best.values)
 
     # Answers ---------------------------------------------------------------------------------------------------------
 
@@ -323,7 +308,7 @@ class CategoryDiscoverer(
     def sub_categories(self, X: npt.ArrayLike, *, n: int | None = None, granularity: float = 0.0) -> IntArray:
         """Groups inside rows of one category, numbered from the largest: a preview for `split`. (n, d) -> (n,)."""
         features = self._read_features(X)
-        h = self._space(features)
+        h = self._projection.of_array(features)
         nothing = torch.empty(0, dtype=torch.int64)
         found = discover(h, h[:0], nothing, n_novel=n, granularity=granularity, whitening=self._means.whitening, seed=0)
         return np.asarray(found.category.numpy(), dtype=np.int64)
@@ -454,7 +439,7 @@ class CategoryDiscoverer(
     def _compared(self, X: npt.ArrayLike) -> Tensor:
         """Features as they are compared: centered, reduced, whitened, of length 1. (n, d) -> (n, c)."""
         features = self._read_features(X)
-        return self._whitened(self._space(features))
+        return self._whitened(self._projection.of_array(features))
 
     def _check_labels(self, y: npt.ArrayLike | None, classes: npt.ArrayLike | None) -> None:
         known = self.ledger_.id_of_name if self.__sklearn_is_fitted__() else ()

@@ -9,7 +9,7 @@ import torch
 from igcd.discoverer.arguments import MAX_COUNT, is_count, is_finite_number
 from igcd.discoverer.category_means import CategoryMeans
 from igcd.discoverer.kept_rows import KeptRows
-from igcd.discoverer.space import Space
+from igcd.functional.projection import Projection
 from igcd.memory.category_ledger import LARGEST, CategoryLedger, DiscovererError, Status
 from igcd.types import UNLABELED, IntArray
 
@@ -17,14 +17,14 @@ from igcd.types import UNLABELED, IntArray
 def check_stored(
     ledger: CategoryLedger,
     kept: KeptRows,
-    space: Space,
+    projection: Projection,
     means: CategoryMeans,
     row_ids: IntArray,
     fitted: Mapping[str, Any],
 ) -> None:
     """Raises `DiscovererError` for the first part that cannot have been stored by a discoverer."""
     n_features, n, entries = fitted["n_features_in_"], len(ledger.categories), kept.entries
-    mean, components, whitening = space.projection.mean, space.projection.components, means.whitening.matrix
+    mean, components, whitening = projection.mean, projection.components, means.whitening.matrix
     width = len(components)
     numbers = [mean, components, whitening, entries.content, means.means]
     counts = [fitted["_n_batches"], fitted["_n_calibrated"], fitted["n_groups_"]]
@@ -38,7 +38,7 @@ def check_stored(
         "components": components.shape == (width, n_features),
         "whitening": whitening.shape == (width, width),
         "counts": all(isinstance(number, int) and 0 <= number <= MAX_COUNT for number in counts),
-        "exponent": abs(space.exponent) < 2000,
+        "exponent": abs(projection.exponent) < 2000,
         "sharpness": is_finite_number(means.sharpness) and means.sharpness > 0,
         "none of these": means.none is None or all(is_finite_number(number) for number in asdict(means.none).values()),
         "recall": 0 <= fitted["neighbor_recall_"] <= 1,

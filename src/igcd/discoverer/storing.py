@@ -14,16 +14,15 @@ from igcd.discoverer.category_means import CategoryMeans, NoneOfThese
 from igcd.discoverer.kept_rows import KeptRows
 from igcd.discoverer.reports import Discovery
 from igcd.discoverer.soundness import check_stored
-from igcd.discoverer.space import Space
 from igcd.errors import IgcdError
-from igcd.functional.novelty import Projection
+from igcd.functional.projection import Projection
 from igcd.functional.whitening import Whitening
 from igcd.memory.category_ledger import CategoryLedger, DiscovererError
 from igcd.memory.support_set import SupportSet
 
 STATE_VERSION = 2
 _NUMBERS = ("n_features_in_", "_dtype_name", "_n_batches", "_n_calibrated", "n_groups_")
-_OBJECTS = ("ledger_", "_kept", "_space", "_means", "_discoveries", "_row_ids", "_row_keys", "feature_names_in_")
+_OBJECTS = ("ledger_", "_kept", "_projection", "_means", "_discoveries", "_row_ids", "_row_keys", "feature_names_in_")
 FITTED = (*_NUMBERS, "neighbor_recall_", *_OBJECTS)
 """The attributes of an estimator that say what it has learned."""
 
@@ -32,13 +31,13 @@ T = TypeVar("T")
 
 def to_state(parameters: Mapping[str, Any], fitted: Mapping[str, Any]) -> tuple[dict[str, Tensor], dict[str, str]]:
     """Tensors and texts for the parameters and the `FITTED` attributes of an estimator."""
-    space: Space = fitted["_space"]
+    projection: Projection = fitted["_projection"]
     means: CategoryMeans = fitted["_means"]
     kept_tensors, kept_metadata = fitted["_kept"].entries.state_dict()
     keys = np.char.encode(fitted["_row_keys"], "ascii")
     key_bytes = np.frombuffer(b"".join(keys.tolist()), dtype=np.uint8).reshape(len(keys), -1)
     tensors = {f"kept.{name}": tensor for name, tensor in kept_tensors.items()}
-    tensors |= {f"space.{name}": tensor for name, tensor in space.projection.state_dict().items()}
+    tensors |= {f"space.{name}": getattr(projection, name) for name in ("mean", "components")}
     tensors |= {f"classifier.{name}": getattr(means, name) for name in ("ids", "means", "counts")}
     tensors |= {
         "whitening": means.whitening.matrix,
@@ -53,7 +52,7 @@ def to_state(parameters: Mapping[str, Any], fitted: Mapping[str, Any]) -> tuple[
         "discoveries": json.dumps([asdict(discovery) for discovery in fitted["_discoveries"]]),
         "fitted": json.dumps({name: fitted[name] for name in (*_NUMBERS, "neighbor_recall_")}),
         "scale": json.dumps(
-            {"exponent": space.exponent, "sharpness": means.sharpness, "none": means.none and asdict(means.none)}
+            {"exponent": projection.exponent, "sharpness": means.sharpness, "none": means.none and asdict(means.none)}
         ),
     }
     if "feature_names_in_" in fitted:
@@ -72,13 +71,12 @@ def from_state(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> tu
             )
         scale, ledger = json.loads(metadata["scale"]), CategoryLedger.from_state(json.loads(metadata["ledger"]))
         kept = SupportSet.from_state_dict(_part(tensors, "kept."), _part(metadata, "kept."))
-        space = _part(tensors, "space.")
         numbers = json.loads(metadata["fitted"])
         fitted = {name: numbers[name] for name in _NUMBERS} | {
             "neighbor_recall_": float(numbers.get("neighbor_recall_", 1.0)),  # not in what earlier versions stored
             "ledger_": ledger,
             "_kept": KeptRows(ledger, kept),
-            "_space": Space(int(scale["exponent"]), Projection(space["mean"], space["components"])),
+            "_projection": Projection(tensors["space.mean"], tensors["space.components"], int(scale["exponent"])),
             "_means": CategoryMeans(
                 Whitening(tensors["whitening"]),
                 float(scale["sharpness"]),
@@ -96,7 +94,7 @@ def from_state(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> tu
             fitted["feature_names_in_"] = np.array(json.loads(metadata["feature_names_in"]), dtype=object)
         parameters: dict[str, Any] = json.loads(metadata["parameters"])
         check_parameters(parameters)
-        check_stored(ledger, fitted["_kept"], fitted["_space"], fitted["_means"], fitted["_row_ids"], fitted)
+        check_stored(ledger, fitted["_kept"], fitted["_projection"], fitted["_means"], fitted["_row_ids"], fitted)
     except IgcdError:
         raise
     except KeyError as missing:

@@ -19,7 +19,7 @@ from igcd.functional.assignment import contingency, match
 from igcd.functional.discovery import discover
 from igcd.functional.grouping import distinct
 from igcd.functional.kmeans import kmeans
-from igcd.functional.novelty import project_together
+from igcd.functional.projection import project_together
 from igcd.types import IntArray
 
 CountMethod = Literal["density", "kmeans", "silhouette"]

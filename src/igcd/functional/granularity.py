@@ -17,7 +17,8 @@ from igcd.functional.discovery import smallest_size
 from igcd.functional.grouping import distinct
 from igcd.functional.hidden_categories import height_by_hiding
 from igcd.functional.neighbors import neighbor_graph
-from igcd.functional.novelty import calibrate_margin, project_together
+from igcd.functional.novelty import calibrate_margin
+from igcd.functional.projection import project_together
 
 MAX_K = 40
 """The largest K that is tried."""

@@ -7,7 +7,7 @@ from sklearn.manifold import TSNE  # type: ignore[import-untyped]
 from torch import Tensor
 
 from igcd.functional.neighbors import nearest_neighbors
-from igcd.functional.novelty import fit_projection
+from igcd.functional.projection import fit_projection
 from igcd.types import FloatArray
 
 Rows = npt.NDArray[np.float32]
@@ -33,8 +33,7 @@ def lay_out(features: Rows, places: FloatArray | None = None, *, seed: int = 0) 
     if places is not None and (~np.isnan(places[:, 0])).sum() >= MIN_PLACED:
         return _fill_in(reduced, places)
     if len(features) < 8:  # too few for neighborhoods
-        flat = fit_projection(h, n_components=2)
-        return _to_unit_square(((h - flat.mean) @ flat.components.T).numpy())
+        return _to_unit_square(fit_projection(h, n_components=2).coordinates(h).numpy())
     rng = np.random.default_rng(seed)
     drawn = rng.permutation(len(features))[:N_DRAWN]
     chosen = reduced[torch.from_numpy(drawn)]

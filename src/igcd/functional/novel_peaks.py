@@ -10,7 +10,8 @@ from igcd.functional.density import Members, find_density_peaks, peak_members
 from igcd.functional.discovery import discover, nearest_mean
 from igcd.functional.granularity import Granularity
 from igcd.functional.neighbors import neighbor_graph
-from igcd.functional.novelty import is_novel, match_known, project_together
+from igcd.functional.novelty import is_novel, match_known
+from igcd.functional.projection import project_together
 
 DiscoveryRule = Literal["core", "peaks", "all_peaks"]
 """The discovery core; the paper's density peaks, of which those are known that `is_novel` says are; or, as in the

@@ -3,42 +3,13 @@
 from dataclasses import dataclass
 
 import torch
-from scipy.linalg import eigh
 from torch import Tensor
 from torch.nn.functional import normalize
 
 from igcd.errors import IgcdError
 from igcd.functional.density import find_density_peaks
 from igcd.functional.grouping import distinct, rank_within_group
-from igcd.functional.mapped_tables import half_table
 from igcd.functional.neighbors import neighbor_graph
-
-N_COMPONENTS = 256
-"""Principal components that the discovery core looks at."""
-_ROWS_AT_A_TIME = 4096
-
-
-@dataclass(frozen=True)
-class Projection:
-    """Centers features, keeps their principal components and normalises: cosines then tell more than they did."""
-
-    mean: Tensor  # (d,)
-    components: Tensor  # (c, d), orthonormal rows, most variance first
-
-    def __call__(self, features: Tensor) -> Tensor:
-        """(n, d) -> (n, c), rows of length 1; in half precision where the features are, part by part."""
-        if features.dtype != torch.float16:
-            return normalize((features.to(self.mean.dtype) - self.mean) @ self.components.T, dim=1)
-        projected = half_table(len(features), len(self.components), features.device)
-        for part, rows in zip(
-            torch.split(projected, _ROWS_AT_A_TIME), torch.split(features, _ROWS_AT_A_TIME), strict=True
-        ):
-            part.copy_(normalize((rows.to(self.mean.dtype) - self.mean) @ self.components.T, dim=1))
-        return projected
-
-    def state_dict(self) -> dict[str, Tensor]:
-        """What `Projection(**state)` makes again."""
-        return {"mean": self.mean, "components": self.components}
 
 
 @dataclass(frozen=True)
@@ -47,38 +18,6 @@ class KnownMatch:
 
     category: Tensor  # (p,)
     similarity: Tensor  # (p,)
-
-
-def fit_projection(features: Tensor, *, n_components: int = 128) -> Projection:
-    """The mean and the principal components of features, (n, d); fewer than asked where n or d allows no more.
-
-    Components come from the eigenvectors of the covariance, in float64 on the CPU, each turned so that its largest
-    entry is positive: the same features give the same projection.
-    """
-    n_images, width = features.shape
-    if n_images < 2 or n_components < 1:
-        raise IgcdError(
-            f"a projection needs two images and one component at least, got {n_images} and {n_components}; "
-            "give more images or ask for more components"
-        )
-    dtype = torch.promote_types(features.dtype, torch.float32)
-    mean = features.mean(dim=0, dtype=dtype)
-    covariance = torch.zeros(width, width, dtype=torch.float64)
-    for start in range(0, n_images, _ROWS_AT_A_TIME):
-        centered = features[start : start + _ROWS_AT_A_TIME].to(dtype) - mean
-        covariance += (centered.T @ centered).cpu().double()
-    n_kept = min(n_components, n_images - 1, width)
-    # Only those that are kept: for 128 of 1,280 that takes a third of the time of all.
-    _, columns = eigh(covariance.numpy(), subset_by_index=[width - n_kept, width - 1], check_finite=False)
-    directions = torch.from_numpy(columns).flip(1).T
-    largest = directions.gather(1, directions.abs().argmax(dim=1, keepdim=True))
-    return Projection(mean, (directions * largest.sign()).to(features.device, dtype))
-
-
-def project_together(*features: Tensor, n_components: int = N_COMPONENTS) -> list[Tensor]:
-    """Sets of features in the space of one projection, fitted to all of them: what the discovery core looks at."""
-    project = fit_projection(torch.cat(features), n_components=n_components)
-    return [project(part) for part in features]
 
 
 def match_known(

@@ -1,6 +1,8 @@
 """Which images of a category to keep, in S or in R: three ways with one signature, best image first."""
 
 from collections.abc import Callable
+from functools import partial
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -13,7 +15,27 @@ from igcd.functional.neighbors import neighbor_graph
 Select = Callable[[Tensor, int], Tensor]
 """(features (m, d) of one category, n) -> positions of up to n of them, the most important first."""
 
-__all__ = ["Select", "herding", "select_at_random", "select_by_density", "select_per_category"]
+Selection = Literal["density", "herding", "random"]
+"""How the images of a category are chosen for S or R: around its peak, so that they have its mean, or any."""
+
+__all__ = [
+    "Select",
+    "Selection",
+    "herding",
+    "select_at_random",
+    "select_by",
+    "select_by_density",
+    "select_per_category",
+]
+
+
+def select_by(way: Selection, *, n_neighbors: int, generator: torch.Generator) -> Select:
+    """The way of this name, with what it needs."""
+    if way == "herding":
+        return herding
+    if way == "random":
+        return partial(select_at_random, generator=generator)
+    return partial(select_by_density, n_neighbors=n_neighbors)
 
 
 def select_by_density(features: Tensor, n: int, *, n_neighbors: int = 10) -> Tensor:

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from igcd.encoders.encoder import Encoder, encode
 from igcd.encoders.trunk_cache import TrunkViews
 from igcd.errors import IgcdError
-from igcd.functional.novelty import Projection, fit_projection
+from igcd.functional.projection import Projection, fit_projection
 from igcd.methods.states import part_of, prefixed
 
 Features = Literal["tuned", "frozen", "dual"]
@@ -114,7 +114,7 @@ class FeatureSpace:
         tuned, frozen = part_of(tensors, "tuned"), {n: t for n, t in tensors.items() if not n.startswith("tuned.")}
         stored = {"frozen": frozen, "tuned": tuned}
         self._projections = {
-            name: Projection(**{part: tensor.to(device) for part, tensor in state.items()})
+            name: Projection.from_state_dict({part: tensor.to(device) for part, tensor in state.items()})
             for name, state in stored.items()
             if state and self._reduced[name]
         }

@@ -19,9 +19,8 @@ from igcd.errors import IgcdError
 from igcd.functional import losses
 from igcd.functional.granularity import Granularity, estimate_granularity
 from igcd.functional.grouping import rank_within_group
-from igcd.functional.herding import herding
 from igcd.functional.novel_peaks import DiscoveryRule, find_novel_peaks
-from igcd.functional.selection import Select, select_at_random, select_by_density, select_per_category
+from igcd.functional.selection import Select, Selection, select_by, select_per_category
 from igcd.memory.support_set import SupportSet
 from igcd.methods.base import BaseMethod
 from igcd.methods.feature_space import Features, FeatureSpace
@@ -36,8 +35,6 @@ from igcd.methods.two_views import contrastive_loss, two_views
 from igcd.training import Batch, Optimization
 from igcd.types import IntArray, Stage
 
-Selection = Literal["density", "herding", "random"]
-"""How the images of a category are chosen for S or R: around its peak, so that they have its mean, or any."""
 NO_IMAGES: IntArray = np.empty(0, dtype=np.int64)
 N_LEARNED = 10
 """`dual`: images around a novel peak, surest to be one category, that are learned under its pseudo-label."""
@@ -202,11 +199,7 @@ class SnnDensity(BaseMethod):
         return labeled.views.usable_idx[rows[chosen].numpy()], clusters[chosen]
 
     def _select_by(self, way: Selection) -> Select:
-        if way == "herding":
-            return herding
-        if way == "random":
-            return partial(select_at_random, generator=self._generator)
-        return partial(select_by_density, n_neighbors=self._granularity.K)
+        return select_by(way, n_neighbors=self._granularity.K, generator=self._generator)
 
     def _find_novel(self, stage: Stage, labeled: LabeledViews, unlabeled: TrunkViews) -> _Novel:
         """Density peaks of the unlabeled images that no known category explains; each opens a cluster in S."""
@@ -286,13 +279,11 @@ class SnnDensity(BaseMethod):
             part.remove(clusters)
 
     def _state_parts(self) -> dict[str, State]:
+        granularity = {"granularity": json.dumps(asdict(self._granularity))}
         return self._support.state_parts() | {
             "model": (self._model.state_dict(), {}),
             "projection": (self._space.state_dict(), {}),
-            "method": (
-                {"generator": self._generator.get_state()},
-                {"granularity": json.dumps(asdict(self._granularity))},
-            ),
+            "method": ({"generator": self._generator.get_state()}, granularity),
             "support": self._classifier.state_dict(),
             "replay": self._replay.state_dict(),
         }

@@ -102,7 +102,7 @@ class PhotoIndex:
                 f"{len(found)}; choose fewer"
             )
         ids = sorted(found)
-        h = held.comparison.space(np.stack([found[photo] for photo in ids]))
+        h = held.comparison.projection.of_array(np.stack([found[photo] for photo in ids]))
         nothing = torch.empty(0, dtype=torch.int64)
         groups = discover(h, h[:0], nothing, n_novel=n, smallest=1, whitening=held.comparison.whitening).category
         parts = [
@@ -162,7 +162,7 @@ def _read(db: sqlite3.Connection, encoder: str, last_feature: int) -> _Compared:
     photo_ids, rows = [ids[:0]], []
     for start in range(0, len(ids), PHOTOS_AT_A_TIME):
         own, features = _sound_features(db, encoder, ids[start : start + PHOTOS_AT_A_TIME])
-        is_of_size = features.shape[1:] == (comparison.space.projection.mean.shape[0],)
+        is_of_size = features.shape[1:] == (comparison.projection.mean.shape[0],)
         if is_of_size:
             photo_ids.append(own)
             rows.append(comparison(features))
