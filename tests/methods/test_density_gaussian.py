@@ -7,6 +7,7 @@ from torch.nn.functional import normalize
 
 from igcd.errors import IgcdError
 from igcd.functional.gaussian import scatter_statistics, shared_gaussians
+from igcd.functional.left_out_shrinkage import left_out_shrinkage
 from igcd.methods.density_gaussian import DensityGaussian
 from igcd.types import UNLABELED, Stage
 
@@ -185,11 +186,26 @@ def test_a_finer_granularity_finds_no_fewer(six_known):
     assert found == sorted(found) and found[0] < found[-1]
 
 
-def test_few_labeled_categories_leave_the_height_estimated_from_many(six_known):
-    height = six_known._height
+def test_few_labeled_categories_leave_what_was_estimated_from_many(six_known):
+    height, shrinkage = six_known._height, six_known._shrinkage
     assert height is not None
-    six_known._calibrate(*blobs(range(3), 20, seed=2))
-    assert six_known._height == height
+    six_known._calibrate(*blobs(range(3), 2, seed=2))
+    assert (six_known._height, six_known._shrinkage) == (height, shrinkage)
+
+
+def test_the_shrinkage_is_found_by_leaving_images_out(make_method):
+    generator = torch.Generator().manual_seed(0)
+    clusters = torch.arange(8).repeat(6)
+    x = 0.6 * torch.randn(8, 30, generator=generator)[clusters] + torch.randn(48, 30, generator=generator)
+    method = make_method(DensityGaussian)
+    method._calibrate(x, clusters)
+    assert method._shrinkage == left_out_shrinkage(x, clusters)
+
+
+def test_a_shrinkage_that_is_given_stays(make_method, stages):
+    method = make_method(DensityGaussian, shrinkage=0.35)
+    method.learn(next(iter(stages("mi")))[0])
+    assert method._shrinkage == 0.35
 
 
 @pytest.mark.parametrize("n_unlabeled", [0, 1, 2, 3])

@@ -8,9 +8,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import torch
-from sklearn.covariance import (  # type: ignore[import-untyped]
-    ledoit_wolf_shrinkage as sklearn_ledoit_wolf_shrinkage,
-)
 from torch import Tensor
 
 from igcd.errors import IgcdError
@@ -111,12 +108,6 @@ def oas_shrinkage(covariance: Tensor, n_images: int) -> float:
     return 1.0 if denominator <= 0 else min(1.0, (mean_square + squared_mean) / denominator)
 
 
-def ledoit_wolf_shrinkage(features: Tensor, rows: Tensor, means: Tensor) -> float:
-    """Ledoit and Wolf's shrinkage of the covariance inside categories. (n, d), (n,), (c, d) -> [0, 1]."""
-    apart = features.double() - means[rows].double()
-    return float(sklearn_ledoit_wolf_shrinkage(apart.cpu().numpy(), assume_centered=True))
-
-
 def shared_gaussians(
     statistics: ScatterStatistics,
     *,
@@ -125,7 +116,7 @@ def shared_gaussians(
 ) -> SharedGaussians:
     """The classifier that statistics describe. Priors are equal, or in proportion to the images of each category.
 
-    `shrinkage` is a number, such as `ledoit_wolf_shrinkage` gives, or `oas` for what the statistics alone tell.
+    `shrinkage` is a number, such as `left_out_shrinkage` gives, or `oas` for what the statistics alone tell.
     """
     covariance = pooled_covariance(statistics)
     if shrinkage == "oas":

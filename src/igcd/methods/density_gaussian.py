@@ -18,6 +18,7 @@ from igcd.functional.gaussian import ScatterStatistics, SharedGaussians, scatter
 from igcd.functional.grouping import distinct
 from igcd.functional.growing_scatter import add_images, add_means, no_statistics, take_rows
 from igcd.functional.hidden_categories import height_by_hiding
+from igcd.functional.left_out_shrinkage import left_out_shrinkage
 from igcd.methods.base import name_of
 from igcd.methods.feature_space import Features
 from igcd.methods.method import Context, Kept
@@ -60,10 +61,11 @@ class DensityGaussian(StillSpaceMethod):
             tau_u=tau_u,
             tau_c=tau_c,
         )
-        self._shrinkage: float | Literal["oas"] = "oas" if shrinkage == "auto" else shrinkage
         self._count_novel, self._granularity = count_novel, granularity
+        self._shrinkage_is_given = shrinkage != "auto"
+        self._shrinkage: float | Literal["oas"] = "oas" if shrinkage == "auto" else shrinkage
         self._height: float | None = None  # at which categories end
-        self._n_height_categories = 0  # categories it was estimated from
+        self._n_calibrated = 0  # categories that height and shrinkage were estimated from
         self._clusters = torch.empty(0, dtype=torch.int64)  # (c,) whose statistics they are
         self._statistics = no_statistics(0)
         self._last_labeled = ""  # a digest of the labeled images learned last
@@ -96,13 +98,17 @@ class DensityGaussian(StillSpaceMethod):
         row_of = {cluster: row for row, cluster in enumerate(self._clusters.tolist())}
         rows = torch.tensor([row_of[cluster] for cluster in clusters.tolist()], dtype=torch.int64)
         self._statistics = add_images(self._statistics, x, rows)
-        self._calibrate(self._space.peak_part(x), clusters)
+        self._calibrate(x, clusters)
 
     def _calibrate(self, x: Tensor, clusters: Tensor) -> None:
-        """How fine categories are, from the stage with most labeled categories so far. (n, d), (n,)."""
+        """How fine categories are, and how much to shrink, from the stage with most labeled ones. (n, d), (n,)."""
         n_categories = len(distinct(clusters)[0])
-        if n_categories >= self._n_height_categories:
-            self._height, self._n_height_categories = height_by_hiding(x, clusters), n_categories
+        if n_categories < self._n_calibrated:
+            return
+        self._n_calibrated = n_categories
+        self._height = height_by_hiding(self._space.peak_part(x), clusters)
+        if not self._shrinkage_is_given:
+            self._shrinkage = left_out_shrinkage(x, clusters) or "oas"
 
     # Novel categories ----------------------------------------------------------------------------------------------
 
@@ -159,12 +165,10 @@ class DensityGaussian(StillSpaceMethod):
         self._clusters, self._statistics = self._clusters[stays], take_rows(self._statistics, stays)
 
     def _state_parts(self) -> dict[str, State]:
+        calibrated = json.dumps([self._height, self._shrinkage, self._n_calibrated])
         return super()._state_parts() | {
             "statistics": (vars(self._statistics) | {"clusters": self._clusters}, {}),
-            "method": (
-                {},
-                {"height": json.dumps([self._height, self._n_height_categories]), "last_labeled": self._last_labeled},
-            ),
+            "method": ({}, {"calibrated": calibrated, "last_labeled": self._last_labeled}),
         }
 
     def load_state_dict(self, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
@@ -173,5 +177,5 @@ class DensityGaussian(StillSpaceMethod):
         statistics = part_of(tensors, "statistics")
         self._clusters = statistics.pop("clusters")
         self._statistics = ScatterStatistics(**statistics)
-        self._height, self._n_height_categories = json.loads(metadata["method.height"])
+        self._height, self._shrinkage, self._n_calibrated = json.loads(metadata["method.calibrated"])
         self._last_labeled = metadata["method.last_labeled"]
