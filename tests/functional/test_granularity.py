@@ -13,7 +13,7 @@ from igcd.functional.granularity import (
     estimate_k,
     estimate_margin,
 )
-from igcd.functional.hidden_categories import height_by_hiding
+from igcd.functional.hidden_categories import heights_by_hiding
 from igcd.functional.neighbors import neighbor_graph
 from igcd.functional.novelty import calibrate_margin
 from igcd.functional.projection import project_together
@@ -87,9 +87,9 @@ def test_one_category_says_how_fine_to_look_but_not_what_a_hidden_one_is_like():
 def test_the_core_is_given_a_height_and_a_smallest_size_where_rows_will_be_kept():
     features, categories = blobs()
     found = estimate_granularity(features, categories, K=6, margin=0.1, n_kept=4)
-    expected = height_by_hiding(project_together(features)[0], categories, n_kept=4)
+    expected = heights_by_hiding(project_together(features)[0], categories, n_kept=4)
     assert expected is not None
     assert found == Granularity(6, 20, 0.1, expected, round(0.35 * 16))
-    assert estimate_granularity(features, categories, K=6, margin=0.1).height is None
+    assert estimate_granularity(features, categories, K=6, margin=0.1).heights is None
     few = estimate_granularity(features[:16], categories[:16], K=6, margin=0.1, n_kept=4, former=found)
-    assert few.height == found.height
+    assert few.heights == found.heights

@@ -1,6 +1,8 @@
 """The height that hidden categories tell, on blobs one could draw."""
 
 import itertools
+import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -9,7 +11,7 @@ from torch.nn.functional import normalize
 
 from igcd.functional.discovery import discover, discover_from_statistics
 from igcd.functional.gaussian import scatter_statistics
-from igcd.functional.hidden_categories import height_by_hiding, n_right
+from igcd.functional.hidden_categories import RETURNING, Heights, _best_height, heights_by_hiding, n_right
 from igcd.functional.selection import select_by_density, select_per_category
 
 WIDTH = 24
@@ -31,34 +33,34 @@ UNLABELED = torch.cat([blobs(range(14), 4, seed=1)[0], blobs(range(14, 18), 18, 
 
 def test_at_that_height_statistics_find_the_true_number():
     statistics = scatter_statistics(KNOWN, CATEGORIES, n_categories=14)
-    height = height_by_hiding(KNOWN, CATEGORIES)
+    height = heights_by_hiding(KNOWN, CATEGORIES).for_batch(len(UNLABELED), 14)
     assert abs(discover_from_statistics(UNLABELED, statistics, height=height).n_novel - 4) <= 1
 
 
 @pytest.mark.parametrize("n_kept", [6, 8, 12])
 def test_at_that_height_a_few_typical_rows_find_the_true_number(n_kept):
     kept = select_per_category(KNOWN, CATEGORIES, n_kept, select=select_by_density)
-    height = height_by_hiding(KNOWN, CATEGORIES, n_kept=n_kept)
+    height = heights_by_hiding(KNOWN, CATEGORIES, n_kept=n_kept).for_batch(len(UNLABELED), 14)
     found = discover(UNLABELED, KNOWN[kept], CATEGORIES[kept], height=height, smallest=6)
     assert abs(found.n_novel - 4) <= 1
 
 
 def test_renaming_categories_changes_nothing_and_the_seed_does():
     renamed = (CATEGORIES + 1) * 7
-    assert height_by_hiding(KNOWN, renamed) == height_by_hiding(KNOWN, CATEGORIES)
-    assert height_by_hiding(KNOWN, CATEGORIES, seed=1) != height_by_hiding(KNOWN, CATEGORIES)
+    assert heights_by_hiding(KNOWN, renamed) == heights_by_hiding(KNOWN, CATEGORIES)
+    assert heights_by_hiding(KNOWN, CATEGORIES, seed=1) != heights_by_hiding(KNOWN, CATEGORIES)
 
 
 @pytest.mark.parametrize(("n_categories", "n_each"), [(0, 5), (1, 20), (2, 20), (9, 1)])
 @pytest.mark.parametrize("n_kept", [None, 4])
 def test_too_few_labels_tell_no_height(n_categories, n_each, n_kept):
     rows, categories = blobs(list(range(n_categories)), n_each, seed=0)
-    assert height_by_hiding(rows, categories, n_kept=n_kept) is None
+    assert heights_by_hiding(rows, categories, n_kept=n_kept) is None
 
 
 def test_three_categories_of_two_rows_are_enough():
-    height = height_by_hiding(*blobs([0, 1, 2], 4, seed=0))
-    assert height is not None and height >= 0
+    heights = heights_by_hiding(*blobs([0, 1, 2], 4, seed=0))
+    assert heights is not None and min(heights.heights) >= 0
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -75,9 +77,43 @@ def test_most_rows_are_right_at_that_height():
     """Cut at a third or at three times the height, fewer rows of hidden categories come out right."""
     statistics = scatter_statistics(KNOWN, CATEGORIES, n_categories=14)
     truth = np.concatenate([np.repeat(np.arange(14), 4), np.repeat(np.arange(14, 18), 18)])
-    height = height_by_hiding(KNOWN, CATEGORIES)
+    height = heights_by_hiding(KNOWN, CATEGORIES).for_batch(len(UNLABELED), 14)
     right = [
         n_right(discover_from_statistics(UNLABELED, statistics, height=h).category.numpy(), truth, 14)
         for h in (height / 8, height, height * 8)
     ]
     assert right[1] > right[0] and right[1] > right[2]
+
+
+def test_the_height_follows_the_share_of_known_rows_that_come_back():
+    heights = Heights((0.1, 0.2, 0.4), (1.0, 3.0, 2.0), n_labeled=12.0)
+    for returning, expected in ((0.0, 1.0), (0.1, 1.0), (0.15, 2.0), (0.2, 3.0), (0.3, 2.5), (0.9, 2.0)):
+        n_unlabeled = round(60 * 12 * returning) + 10 * 12  # and a new category for every six known ones
+        assert heights.for_batch(n_unlabeled, n_known=60) == pytest.approx(expected, abs=0.01)
+
+
+def test_every_share_has_the_height_of_its_own_scenes():
+    rows, categories = blobs(range(8), 10, seed=3, spread=0.3)
+    found = heights_by_hiding(rows, categories)
+    assert found.returning == RETURNING and found.n_labeled == 10
+    for returning, height in zip(found.returning, found.heights, strict=True):
+        assert height == _best_height(rows, categories, returning, n_kept=None, seed=0)
+
+
+def test_more_rows_that_come_back_open_no_more_categories():
+    """Where categories overlap, rows of known ones lie together by chance; the height for them knows."""
+    rows, categories = blobs(range(12), 12, seed=4, spread=0.5)
+    known = scatter_statistics(rows, categories, n_categories=12)
+    heights = heights_by_hiding(rows, categories)
+    new = blobs([12, 13], 12, seed=5, spread=0.5)[0]
+    many = torch.cat([new, blobs(range(12), 9, seed=6, spread=0.5)[0]])
+    followed, fixed = (
+        discover_from_statistics(many, known, height=height).n_novel
+        for height in (heights.for_batch(len(many), 12), heights.heights[0])
+    )
+    assert followed < fixed
+
+
+def test_heights_survive_json():
+    heights = heights_by_hiding(KNOWN, CATEGORIES)
+    assert Heights.from_dict(json.loads(json.dumps(asdict(heights)))) == heights

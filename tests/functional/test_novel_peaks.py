@@ -7,6 +7,7 @@ from torch.nn.functional import normalize
 from igcd.functional.density import find_density_peaks, peak_members
 from igcd.functional.discovery import discover
 from igcd.functional.granularity import Granularity
+from igcd.functional.hidden_categories import Heights
 from igcd.functional.neighbors import neighbor_graph
 from igcd.functional.novel_peaks import find_novel_categories, find_novel_peaks
 from igcd.functional.projection import project_together
@@ -122,7 +123,7 @@ def blobs(categories, n_each, seed):
 def test_members_of_a_category_are_its_own_images_most_like_the_typical_one(n_members):
     """Against a loop: of all images that the core gives to a category, those with the largest cosine to the typical."""
     (known, categories), (unlabeled, truth) = blobs([1, 2, 3, 4, 5], 12, 0), blobs([1, 2, 3, 4, 5, 9, 10], 15, 1)
-    granularity = Granularity(height=None, smallest=5)
+    granularity = Granularity(heights=None, smallest=5)
     found = find_novel_peaks(unlabeled, known, categories, granularity, n_support=1, n_members=n_members, by="core")
     assert found.members.peak.max() == 1 and set(found.nearest.tolist()) <= {1, 2, 3, 4, 5}
     rows, unknown = project_together(known, unlabeled)
@@ -140,7 +141,11 @@ def test_the_core_cuts_where_the_granularity_says():
     (known, categories), (unlabeled, _) = blobs([1, 2, 3, 4, 5], 12, 0), blobs([1, 2, 3, 4, 5, 9, 10], 15, 1)
     found = [
         len(find_novel_categories(unlabeled, known, categories, granularity, n_members=3).nearest)
-        for granularity in (Granularity(height=1e9), Granularity(height=1e-9), Granularity(height=1e-9, smallest=16))
+        for granularity in (
+            Granularity(heights=Heights((0.1,), (1e9,), 12.0)),
+            Granularity(heights=Heights((0.1,), (1e-9,), 12.0)),
+            Granularity(heights=Heights((0.1,), (1e-9,), 12.0), smallest=16),
+        )
     ]
     assert found[0] == 0 and found[1] > 2 and found[2] < found[1]
 

@@ -187,10 +187,10 @@ def test_a_finer_granularity_finds_no_fewer(six_known):
 
 
 def test_few_labeled_categories_leave_what_was_estimated_from_many(six_known):
-    height, shrinkage = six_known._height, six_known._shrinkage
-    assert height is not None
+    heights, shrinkage = six_known._heights, six_known._shrinkage
+    assert heights is not None
     six_known._calibrate(*blobs(range(3), 2, seed=2))
-    assert (six_known._height, six_known._shrinkage) == (height, shrinkage)
+    assert (six_known._heights, six_known._shrinkage) == (heights, shrinkage)
 
 
 def test_the_shrinkage_is_found_by_leaving_images_out(make_method):

@@ -134,7 +134,7 @@ def discover_from_statistics(
     """The same where means, counts and the scatter inside are all that is left of known categories. (n, d).
 
     Rows are drawn for each of them, from a Gaussian with its mean and the covariance they share. Such rows are too
-    clean to say how fine categories are: give the `height` that `hidden_categories.height_by_hiding` has found.
+    clean to say how fine categories are: give the `height` that `hidden_categories.heights_by_hiding` has found.
     """
     rows, owners = rows_like(unlabeled, known, seed=seed)
     smallest = smallest_size(known.counts[known.counts > 1])

@@ -5,8 +5,9 @@ how much denser than similar a peak is when its category is hidden. One policy w
 they cannot say stays as it was, and is the paper's at first.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal, Self
 
 import torch
 from torch import Tensor
@@ -15,7 +16,7 @@ from igcd.errors import IgcdError
 from igcd.functional.density import choose_n_neighbors
 from igcd.functional.discovery import smallest_size
 from igcd.functional.grouping import distinct
-from igcd.functional.hidden_categories import height_by_hiding
+from igcd.functional.hidden_categories import Heights, heights_by_hiding
 from igcd.functional.neighbors import neighbor_graph
 from igcd.functional.novelty import calibrate_margin
 from igcd.functional.projection import project_together
@@ -30,15 +31,21 @@ MIN_LABELED = 7
 class Granularity:
     """How fine categories are. The defaults are the paper's K and K^d, and a margin from first experiments.
 
-    The discovery core asks for none of them, but for the height to cut its tree at and the size of the smallest
+    The discovery core asks for none of them, but for the heights to cut its tree at and the size of the smallest
     category; it makes its own choice where they are None.
     """
 
     K: int = 10
     K_d: int = 20
     margin: float = 0.03
-    height: float | None = None
+    heights: Heights | None = None
     smallest: int | None = None
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """The inverse of `dataclasses.asdict`."""
+        heights = values["heights"]
+        return cls(**{**values, "heights": None if heights is None else Heights.from_dict(heights)})
 
 
 def estimate_k(features: Tensor, categories: Tensor, *, max_iou: float = 0.6) -> int | None:
@@ -80,8 +87,8 @@ def estimate_granularity(
 ) -> Granularity:
     """K, K^d and the margin, those that are `auto` from labeled rows; K^d is 2 K then. (n, d), (n,).
 
-    With `n_kept`, the rows of each category that later batches are compared with, also the height and the smallest size
-    for the discovery core.
+    With `n_kept`, the rows of each category that later batches are compared with, also the heights and the smallest
+    size for the discovery core.
 
     Give as many labeled rows of each category as the set has that K is meant for: the right K grows with them, and the
     margin moves with K. `former` holds for what the rows are too few to say.
@@ -94,6 +101,6 @@ def estimate_granularity(
         margin = former.margin if found is None else found
     if n_kept is None:
         return Granularity(K, K_d, margin)
-    height = height_by_hiding(project_together(features)[0], categories, n_kept=n_kept)
+    heights = heights_by_hiding(project_together(features)[0], categories, n_kept=n_kept)
     smallest = smallest_size(torch.bincount(distinct(categories)[1]))
-    return Granularity(K, K_d, margin, former.height if height is None else height, smallest)
+    return Granularity(K, K_d, margin, former.heights if heights is None else heights, smallest)

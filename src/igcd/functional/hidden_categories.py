@@ -2,10 +2,17 @@
 
 Later batches come with little of what is known: statistics, or a few rows of each category. Those cannot say it. Rows
 drawn from statistics lie closer together, and farther from other categories, than real rows do, and so do rows that
-were kept because they are typical. So the height is found while labeled rows are there, in scenes like those to come,
-and kept as one number: of the heights at which about as many rows come out right as at the best one, that at which
-about as many new categories are found as were hidden.
+were kept because they are typical. So the height is found while labeled rows are there, in scenes like those to come:
+of the heights at which about as many rows come out right as at the best one, that at which about as many new categories
+are found as were hidden.
+
+The more rows of known categories a batch brings back, the more of them lie together by chance and look like a new
+category. So there is a height for batches that bring back few rows, and others for those that bring back many.
 """
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -20,35 +27,75 @@ from igcd.types import IntArray
 
 HIDDEN = 1 / 7
 """Share of the categories that are hidden at a time."""
-RETURNING = 0.2
-"""Share of the rows of the others that play unlabeled ones."""
+RETURNING = (0.1, 0.2, 0.4, 0.6, 0.8)
+"""Shares of the rows of the others that play unlabeled ones, one after the other."""
 N_TIMES = 5
 N_HEIGHTS = 60
 """Heights that are tried, in equal ratios."""
 
 
-def height_by_hiding(rows: Tensor, categories: Tensor, *, n_kept: int | None = None, seed: int = 0) -> float | None:
-    """The height at which rows are right and as many categories found as were hidden, over a few draws. (m, d), (m,).
+@dataclass(frozen=True)
+class Heights:
+    """Heights to cut the tree at, by what a batch brings back of the known categories."""
 
-    Right are most rows, up to a standard error of their share: where many heights do as well, the number decides.
+    returning: tuple[float, ...]  # rows that come back, as a share of those that were labeled, rising
+    heights: tuple[float, ...]
+    n_labeled: float  # rows of a labeled category, in the mean
+
+    def for_batch(self, n_unlabeled: int, n_known: int) -> float:
+        """The height for a batch of so many rows, if it holds new categories in the proportion of the scenes.
+
+        >>> heights = Heights((0.1, 0.2, 0.6), (1.0, 1.5, 3.5), n_labeled=10.0)
+        >>> round(heights.for_batch(100 + 240, n_known=60), 3)  # 10 new categories; of 600 labeled rows 40% come back
+        2.5
+        """
+        returning = n_unlabeled / (n_known * self.n_labeled) - HIDDEN / (1 - HIDDEN)
+        return float(np.interp(returning, self.returning, self.heights))
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Self:
+        """The inverse of `dataclasses.asdict`, also after JSON has made lists of tuples."""
+        return cls(tuple(values["returning"]), tuple(values["heights"]), values["n_labeled"])
+
+
+def heights_by_hiding(rows: Tensor, categories: Tensor, *, n_kept: int | None = None, seed: int = 0) -> Heights | None:
+    """The heights at which rows are right and as many categories found as were hidden. (m, d), (m,).
+
     `n_kept` is the number of typical rows that are kept of each known category; None where only statistics are. The
-    height is None where categories or rows are too few to hide any. Of equally good heights it is the middle.
+    answer is None where categories or rows are too few to hide any.
     """
     ids, owners = distinct(categories)
-    n_hidden = max(1, round(HIDDEN * len(ids)))
-    smallest = smallest_size(torch.bincount(owners))
-    if len(ids) - n_hidden < 2 or int(torch.bincount(owners).median()) < 2:
+    n_images = torch.bincount(owners)
+    if len(ids) - _n_hidden(len(ids)) < 2 or int(n_images.median()) < 2:
         return None
+    heights = [_best_height(rows, owners, returning, n_kept=n_kept, seed=seed) for returning in RETURNING]
+    return Heights(RETURNING, tuple(heights), float(n_images.double().mean()))
+
+
+def _n_hidden(n_categories: int) -> int:
+    return max(1, round(HIDDEN * n_categories))
+
+
+def _best_height(rows: Tensor, owners: Tensor, returning: float, *, n_kept: int | None, seed: int) -> float:
+    """The height over a few draws in which a share of the known rows comes back. (m, d), (m,) from 0 on.
+
+    Right are most rows, up to a standard error of their share: where many heights do as well, the number decides. Of
+    equally good heights it is the middle.
+    """
+    smallest = smallest_size(torch.bincount(owners))
+    n_categories = int(owners.max()) + 1
     generator = torch.Generator().manual_seed(seed)
     scenes: list[tuple[Scene, IntArray]] = []
     for _ in range(N_TIMES):
-        is_hidden = torch.isin(owners, torch.randperm(len(ids), generator=generator)[:n_hidden])
-        plays_unlabeled = is_hidden | (torch.rand(len(rows), generator=generator) < RETURNING)
+        is_hidden = torch.isin(owners, torch.randperm(n_categories, generator=generator)[: _n_hidden(n_categories)])
+        draws = torch.rand(len(rows), generator=generator)
+        stays = draws == draws.new_zeros(n_categories).scatter_reduce(0, owners, draws, "amax")[owners]  # one at least
+        plays_unlabeled = is_hidden | ((draws < returning) & ~stays)
         known, unlabeled = rows[~plays_unlabeled], rows[plays_unlabeled]
         known_ids, known_owners = distinct(owners[~plays_unlabeled])
-        place = torch.full((len(ids),), -1)  # of each category among the known ones; the others come behind
+        place = torch.full((n_categories,), -1)  # of each category among the known ones; the others come behind
         place[known_ids] = torch.arange(len(known_ids))
-        place[place < 0] = len(known_ids) + torch.arange(len(ids) - len(known_ids))
+        place[place < 0] = len(known_ids) + torch.arange(n_categories - len(known_ids))
         if n_kept is None:
             statistics = scatter_statistics(known, known_owners, n_categories=len(known_ids))
             left = rows_like(unlabeled, statistics, seed=seed)
@@ -64,7 +111,7 @@ def height_by_hiding(rows: Tensor, categories: Tensor, *, n_kept: int | None = N
     asked = [[_ask(scene, truth, height, smallest) for height in heights] for scene, truth in scenes]
     right, n_found = np.sum(asked, axis=0).T
     n_rows = sum(len(truth) for _, truth in scenes)
-    n_new = sum(len(ids) - scene.n_known for scene, _ in scenes)
+    n_new = sum(n_categories - scene.n_known for scene, _ in scenes)
     share = right.max() / n_rows
     is_right = right >= right.max() - np.sqrt(n_rows * share * (1 - share))
     off = np.where(is_right, np.abs(np.log((n_found + 1) / (n_new + 1))), np.inf)

@@ -7,6 +7,7 @@ clusters. `still_space.py` has the training at the first stage.
 
 import json
 from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from typing import Literal
 
 import torch
@@ -17,7 +18,7 @@ from igcd.functional.discovery import discover_from_statistics, nearest_mean
 from igcd.functional.gaussian import ScatterStatistics, SharedGaussians, scatter_statistics, shared_gaussians
 from igcd.functional.grouping import distinct
 from igcd.functional.growing_scatter import add_images, add_means, no_statistics, take_rows
-from igcd.functional.hidden_categories import height_by_hiding
+from igcd.functional.hidden_categories import Heights, heights_by_hiding
 from igcd.functional.left_out_shrinkage import left_out_shrinkage
 from igcd.methods.base import name_of
 from igcd.methods.feature_space import Features
@@ -64,8 +65,8 @@ class DensityGaussian(StillSpaceMethod):
         self._count_novel, self._granularity = count_novel, granularity
         self._shrinkage_is_given = shrinkage != "auto"
         self._shrinkage: float | Literal["oas"] = "oas" if shrinkage == "auto" else shrinkage
-        self._height: float | None = None  # at which categories end
-        self._n_calibrated = 0  # categories that height and shrinkage were estimated from
+        self._heights: Heights | None = None  # at which categories end
+        self._n_calibrated = 0  # categories that heights and shrinkage were estimated from
         self._clusters = torch.empty(0, dtype=torch.int64)  # (c,) whose statistics they are
         self._statistics = no_statistics(0)
         self._last_labeled = ""  # a digest of the labeled images learned last
@@ -106,7 +107,7 @@ class DensityGaussian(StillSpaceMethod):
         if n_categories < self._n_calibrated:
             return
         self._n_calibrated = n_categories
-        self._height = height_by_hiding(self._space.peak_part(x), clusters)
+        self._heights = heights_by_hiding(self._space.peak_part(x), clusters)
         if not self._shrinkage_is_given:
             self._shrinkage = left_out_shrinkage(x, clusters) or "oas"
 
@@ -121,9 +122,8 @@ class DensityGaussian(StillSpaceMethod):
             return x, torch.empty(0, dtype=torch.int64)
         part, held = self._space.peak_part, self._statistics
         known = ScatterStatistics(part(held.means), held.counts, part(part(held.scatter).T))
-        found = discover_from_statistics(
-            part(x), known, n_novel=n_novel, granularity=self._granularity, height=self._height
-        )
+        height = None if self._heights is None else self._heights.for_batch(len(x), len(held.means))
+        found = discover_from_statistics(part(x), known, n_novel=n_novel, granularity=self._granularity, height=height)
         is_new = found.category >= found.n_known
         means = scatter_statistics(x[is_new], found.category[is_new] - found.n_known, n_categories=found.n_novel).means
         nearest = nearest_mean(found.means[found.n_known :], found.means[: found.n_known])
@@ -165,7 +165,7 @@ class DensityGaussian(StillSpaceMethod):
         self._clusters, self._statistics = self._clusters[stays], take_rows(self._statistics, stays)
 
     def _state_parts(self) -> dict[str, State]:
-        calibrated = json.dumps([self._height, self._shrinkage, self._n_calibrated])
+        calibrated = json.dumps([self._heights and asdict(self._heights), self._shrinkage, self._n_calibrated])
         return super()._state_parts() | {
             "statistics": (vars(self._statistics) | {"clusters": self._clusters}, {}),
             "method": ({}, {"calibrated": calibrated, "last_labeled": self._last_labeled}),
@@ -177,5 +177,6 @@ class DensityGaussian(StillSpaceMethod):
         statistics = part_of(tensors, "statistics")
         self._clusters = statistics.pop("clusters")
         self._statistics = ScatterStatistics(**statistics)
-        self._height, self._shrinkage, self._n_calibrated = json.loads(metadata["method.calibrated"])
+        heights, self._shrinkage, self._n_calibrated = json.loads(metadata["method.calibrated"])
+        self._heights = heights and Heights.from_dict(heights)
         self._last_labeled = metadata["method.last_labeled"]

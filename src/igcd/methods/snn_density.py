@@ -293,7 +293,7 @@ class SnnDensity(BaseMethod):
         super().load_state_dict(tensors, metadata)
         self._model.load_state_dict(part_of(tensors, "model"))
         self._space.load_state_dict(part_of(tensors, "projection"))
-        self._granularity = Granularity(**json.loads(metadata["method.granularity"]))
+        self._granularity = Granularity.from_dict(json.loads(metadata["method.granularity"]))
         self._generator.set_state(tensors["method.generator"])
         self._support.load_state_parts(tensors, metadata)
         self._classifier = SupportSet.from_state_dict(part_of(tensors, "support"), part_of(metadata, "support"))
