@@ -2,19 +2,19 @@
 
 import itertools
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import numpy as np
 import pytest
 import torch
 from torch.nn.functional import normalize
 
-from igcd.functional.discovery import discover, discover_from_statistics
+from igcd.functional.discovery import Scene, discover, discover_from_statistics
 from igcd.functional.gaussian import scatter_statistics
 from igcd.functional.hidden_categories import RETURNING, Heights, _best_height, heights_by_hiding, n_right
 from igcd.functional.selection import select_by_density, select_per_category
 
-WIDTH = 24
+WIDTH = 32
 
 
 def blobs(categories, n_each, *, seed, spread=0.12):
@@ -22,25 +22,25 @@ def blobs(categories, n_each, *, seed, spread=0.12):
     rows = torch.tensor(categories, dtype=torch.int64).repeat_interleave(n_each)
     generator = torch.Generator().manual_seed(seed)
     part = torch.randint(3, (len(rows),), generator=generator)
-    offsets = 0.25 * torch.randn(30, 3, WIDTH, generator=torch.Generator().manual_seed(99))
+    offsets = 0.25 * torch.randn(WIDTH, 3, WIDTH, generator=torch.Generator().manual_seed(99))
     noise = spread * torch.randn(len(rows), WIDTH, generator=generator)
     return normalize(torch.eye(WIDTH)[rows] + offsets[rows, part] + noise, dim=1), rows
 
 
-KNOWN, CATEGORIES = blobs(range(14), 18, seed=0)
-UNLABELED = torch.cat([blobs(range(14), 4, seed=1)[0], blobs(range(14, 18), 18, seed=2)[0]])
+KNOWN, CATEGORIES = blobs(range(24), 18, seed=0)
+UNLABELED = torch.cat([blobs(range(24), 4, seed=1)[0], blobs(range(24, 28), 18, seed=2)[0]])
 
 
 def test_at_that_height_statistics_find_the_true_number():
-    statistics = scatter_statistics(KNOWN, CATEGORIES, n_categories=14)
-    height = heights_by_hiding(KNOWN, CATEGORIES).for_batch(len(UNLABELED), 14)
+    statistics = scatter_statistics(KNOWN, CATEGORIES, n_categories=24)
+    height = heights_by_hiding(KNOWN, CATEGORIES).for_batch(len(UNLABELED), 24)
     assert abs(discover_from_statistics(UNLABELED, statistics, height=height).n_novel - 4) <= 1
 
 
-@pytest.mark.parametrize("n_kept", [6, 8, 12])
+@pytest.mark.parametrize("n_kept", [6, 8])
 def test_at_that_height_a_few_typical_rows_find_the_true_number(n_kept):
     kept = select_per_category(KNOWN, CATEGORIES, n_kept, select=select_by_density)
-    height = heights_by_hiding(KNOWN, CATEGORIES, n_kept=n_kept).for_batch(len(UNLABELED), 14)
+    height = heights_by_hiding(KNOWN, CATEGORIES, n_kept=n_kept).for_batch(len(UNLABELED), 24)
     found = discover(UNLABELED, KNOWN[kept], CATEGORIES[kept], height=height, smallest=6)
     assert abs(found.n_novel - 4) <= 1
 
@@ -75,11 +75,11 @@ def test_rows_right_equal_slow_twin(seed):
 
 def test_most_rows_are_right_at_that_height():
     """Cut at a third or at three times the height, fewer rows of hidden categories come out right."""
-    statistics = scatter_statistics(KNOWN, CATEGORIES, n_categories=14)
-    truth = np.concatenate([np.repeat(np.arange(14), 4), np.repeat(np.arange(14, 18), 18)])
-    height = heights_by_hiding(KNOWN, CATEGORIES).for_batch(len(UNLABELED), 14)
+    statistics = scatter_statistics(KNOWN, CATEGORIES, n_categories=24)
+    truth = np.concatenate([np.repeat(np.arange(24), 4), np.repeat(np.arange(24, 28), 18)])
+    height = heights_by_hiding(KNOWN, CATEGORIES).for_batch(len(UNLABELED), 24)
     right = [
-        n_right(discover_from_statistics(UNLABELED, statistics, height=h).category.numpy(), truth, 14)
+        n_right(discover_from_statistics(UNLABELED, statistics, height=h).category.numpy(), truth, 24)
         for h in (height / 8, height, height * 8)
     ]
     assert right[1] > right[0] and right[1] > right[2]
@@ -117,3 +117,12 @@ def test_more_rows_that_come_back_open_no_more_categories():
 def test_heights_survive_json():
     heights = heights_by_hiding(KNOWN, CATEGORIES)
     assert Heights.from_dict(json.loads(json.dumps(asdict(heights)))) == heights
+
+
+def test_heights_do_not_depend_on_the_scale_of_the_tree():
+    """The same rows ten times as large give a tree a hundred times as high, cut into the same groups."""
+    scene = Scene.between(UNLABELED, KNOWN, CATEGORIES)
+    larger = replace(scene, tree=replace(scene.tree, heights=100 * scene.tree.heights))
+    assert larger.unit == pytest.approx(100 * scene.unit)
+    for height in (0.5, 3.0, 20.0):
+        assert (larger.groups(height * larger.unit, 6) == scene.groups(height * scene.unit, 6)).all()

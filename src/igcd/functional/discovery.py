@@ -91,8 +91,8 @@ def discover(
     `is_guess` (m,) marks rows whose category an earlier call has found: they are known, and say nothing about how fine
     categories are. `n_novel` says how many are new, if that is known. `granularity` moves the answer from coarse
     (negative) to fine (positive): the tree is cut at e to the power of −granularity times the height chosen. `smallest`
-    is the fewest rows that a new category has. `height` is where to cut the tree, as labels of earlier rows ask for.
-    `whitening` is one that an earlier call found, for answers in the same space.
+    is the fewest rows that a new category has. `height` is where to cut the tree, as labels of earlier rows ask for, in
+    units of the mean join. `whitening` is one that an earlier call found, for answers in the same space.
     """
     known_ids, owners = distinct(categories)
     labeled = labeled.to(torch.promote_types(labeled.dtype, torch.float32))  # half precision is for storage
@@ -114,7 +114,8 @@ def discover(
         smallest = _smallest_with(scene, n_novel, smallest)
         cut = Cut(len(known_ids) + n_novel, _height_with(scene, n_novel, smallest))
     else:
-        cut = Cut(len(known_ids) + scene.n_novel(height or 0.0, smallest), height or 0.0)
+        at = (height or 0.0) * scene.unit
+        cut = Cut(len(known_ids) + scene.n_novel(at, smallest), at)
     cut = replace(cut, height=cut.height * float(np.exp(-granularity)))
     start = torch.from_numpy(scene.groups(cut.height, smallest))
     means, category = _refine(rows, owners, start, n_known=len(known_ids), keeps_all=n_novel is not None)
@@ -227,6 +228,11 @@ class Scene:
             density=densities,
             recall=recall,
         )
+
+    @property
+    def unit(self) -> float:
+        """The height of the mean join: heights of trees over more or fewer rows are compared in it. 1 without joins."""
+        return float(self.tree.heights.mean()) or 1.0 if len(self.tree.heights) else 1.0  # copies join at 0
 
     def choose_cut(self, rows: Tensor, categories: Tensor, *, seed: int = 0) -> Cut:
         """The cut that labels and the tree ask for. (m + n, d), (m,) with −1 for rows whose label should not count."""

@@ -7,7 +7,8 @@ of the heights at which about as many rows come out right as at the best one, th
 are found as were hidden.
 
 The more rows of known categories a batch brings back, the more of them lie together by chance and look like a new
-category. So there is a height for batches that bring back few rows, and others for those that bring back many.
+category. So there is a height for batches that bring back few rows, and others for those that bring back many. They are
+in units of the mean join of a tree: joins of larger groups are higher, and batches are larger than scenes.
 """
 
 from collections.abc import Mapping
@@ -39,7 +40,7 @@ class Heights:
     """Heights to cut the tree at, by what a batch brings back of the known categories."""
 
     returning: tuple[float, ...]  # rows that come back, as a share of those that were labeled, rising
-    heights: tuple[float, ...]
+    heights: tuple[float, ...]  # in units of the mean join, see `Scene.unit`
     n_labeled: float  # rows of a labeled category, in the mean
 
     def for_batch(self, n_unlabeled: int, n_known: int) -> float:
@@ -103,7 +104,7 @@ def _best_height(rows: Tensor, owners: Tensor, returning: float, *, n_kept: int 
             kept = select_per_category(known, known_owners, n_kept, select=select_by_density)
             left = known[kept], known_owners[kept]
         scenes.append((Scene.between(unlabeled, *left, seed=seed), place[owners[plays_unlabeled]].numpy()))
-    joins = np.concatenate([scene.tree.heights for scene, _ in scenes])
+    joins = np.concatenate([scene.tree.heights / scene.unit for scene, _ in scenes])
     if joins.max(initial=0) <= 0:  # all rows are copies of a few
         return 0.0
     lowest = max(float(np.median(joins)), 1e-6 * float(joins.max()))  # below it groups are pairs of rows
@@ -120,8 +121,8 @@ def _best_height(rows: Tensor, owners: Tensor, returning: float, *, n_kept: int 
 
 
 def _ask(scene: Scene, categories: IntArray, height: float, smallest: int) -> tuple[int, int]:
-    """How many rows are right at a height, and how many new categories are found."""
-    groups = scene.groups(height, smallest)
+    """How many rows are right at a height in units of the scene, and how many new categories are found."""
+    groups = scene.groups(height * scene.unit, smallest)
     return n_right(groups, categories, scene.n_known), len(np.unique(groups[groups >= scene.n_known]))
 
 
