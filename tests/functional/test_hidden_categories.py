@@ -2,16 +2,19 @@
 
 import itertools
 import json
-from dataclasses import asdict, replace
+from dataclasses import asdict
+from functools import partial
 
 import numpy as np
 import pytest
 import torch
 from torch.nn.functional import normalize
 
+from igcd.functional import discovery
 from igcd.functional.discovery import Scene, discover, discover_from_statistics
 from igcd.functional.gaussian import scatter_statistics
 from igcd.functional.hidden_categories import RETURNING, Heights, _best_height, heights_by_hiding, n_right
+from igcd.functional.pulling import node_of_rows
 from igcd.functional.selection import select_by_density, select_per_category
 
 WIDTH = 32
@@ -119,10 +122,10 @@ def test_heights_survive_json():
     assert Heights.from_dict(json.loads(json.dumps(asdict(heights)))) == heights
 
 
-def test_heights_do_not_depend_on_the_scale_of_the_tree():
-    """The same rows ten times as large give a tree a hundred times as high, cut into the same groups."""
+def test_the_unit_is_the_mean_join_also_where_nodes_are_made_of_many_rows(monkeypatch):
     scene = Scene.between(UNLABELED, KNOWN, CATEGORIES)
-    larger = replace(scene, tree=replace(scene.tree, heights=100 * scene.tree.heights))
-    assert larger.unit == pytest.approx(100 * scene.unit)
-    for height in (0.5, 3.0, 20.0):
-        assert (larger.groups(height * larger.unit, 6) == scene.groups(height * scene.unit, 6)).all()
+    assert scene.unit == pytest.approx(scene.tree.heights.mean())
+    monkeypatch.setattr(discovery, "node_of_rows", partial(node_of_rows, max_nodes=100))
+    fewer = Scene.between(UNLABELED, KNOWN, CATEGORIES)
+    assert len(fewer.tree.heights) < len(scene.tree.heights) / 2
+    assert fewer.unit == pytest.approx(scene.unit, rel=0.05)

@@ -32,6 +32,7 @@ from igcd.functional.pulling import (
     N_NEIGHBORS,
     few_nodes,
     group_means,
+    inside_nodes,
     node_of_rows,
     pull_together,
     tree_over,
@@ -193,6 +194,7 @@ class Scene:
     neighbors: IntArray  # (m + n, k)
     density: Tensor  # (m + n,)
     recall: float
+    unit: float  # the height of the mean join if each row were a node: what trees over other rows are compared in
 
     @classmethod
     def between(cls, unlabeled: Tensor, labeled: Tensor, owners: Tensor, *, seed: int = 0) -> Self:
@@ -216,8 +218,10 @@ class Scene:
         parts, part_of = parts_of_categories(pulled[:n_labeled], owners)
         of_unlabeled = distinct(node[n_labeled:])[1] + len(part_of)
         nodes = torch.cat([parts, of_unlabeled])
+        tree = tree_over(pulled, nodes, n_known=len(part_of))
+        joins = float(tree.heights.sum()) + inside_nodes(pulled[n_labeled:], of_unlabeled - len(part_of))
         return cls(
-            tree=tree_over(pulled, nodes, n_known=len(part_of)),
+            tree=tree,
             part_of=part_of.numpy(),
             tree_node=of_unlabeled.numpy(),
             sizes=torch.bincount(nodes).numpy(),
@@ -227,12 +231,8 @@ class Scene:
             neighbors=neighbors.numpy(),
             density=densities,
             recall=recall,
+            unit=joins / max(len(of_unlabeled), 1) or 1.0,  # copies join at 0
         )
-
-    @property
-    def unit(self) -> float:
-        """The height of the mean join: heights of trees over more or fewer rows are compared in it. 1 without joins."""
-        return float(self.tree.heights.mean()) or 1.0 if len(self.tree.heights) else 1.0  # copies join at 0
 
     def choose_cut(self, rows: Tensor, categories: Tensor, *, seed: int = 0) -> Cut:
         """The cut that labels and the tree ask for. (m + n, d), (m,) with −1 for rows whose label should not count."""

@@ -82,6 +82,22 @@ def tree_over(rows: Tensor, nodes: Tensor, *, n_known: int = 0) -> CategoryTree:
     return grow_tree(group_means(rows, nodes, n_nodes).numpy(), sizes.numpy(), n_known=n_known)
 
 
+def inside_nodes(rows: Tensor, nodes: Tensor) -> float:
+    """The sum of squared distances of rows to the means of their nodes. (n, d), (n,).
+
+    It is the sum of the joins by which Ward's rule makes the nodes of single rows.
+
+    >>> inside_nodes(torch.tensor([[0.0], [2.0], [7.0]]), torch.tensor([0, 0, 1]))
+    2.0
+    """
+    n_nodes = int(nodes.max()) + 1 if len(nodes) else 0
+    if n_nodes == len(nodes):
+        return 0.0
+    means = group_means(rows, nodes, n_nodes)
+    parts = zip(torch.split(rows, _ROWS_AT_A_TIME), torch.split(nodes, _ROWS_AT_A_TIME), strict=True)
+    return sum(float((part - means[own]).square().sum(dtype=torch.float64)) for part, own in parts)
+
+
 def group_means(rows: Tensor, groups: Tensor, n_groups: int) -> Tensor:
     """Mean of each group's rows; zero for a group without any. (n, d), (n,) -> (g, d)."""
     sums = torch.zeros(n_groups, rows.shape[1], dtype=torch.promote_types(rows.dtype, torch.float32))
