@@ -102,7 +102,7 @@ class CategoryMeans:
         return self.means[row], int(self.counts[row])
 
     def most_alike(self, mean: Tensor) -> tuple[int | None, float | None]:
-        """The category whose mean is most similar to this one, and the cosine; None where there is none. (c,)."""
+        """The category whose mean is most similar to this one, and the cosine; None without categories. (c,)."""
         if not len(self.ids):
             return None, None
         best = (normalize(self.means, dim=1) @ normalize(mean, dim=0)).max(dim=0)
