@@ -91,8 +91,7 @@ def run_stream(features: FeatureSet, returning: float, seed: int) -> Outcome:
     heights, shrinkage = heights_by_hiding(labeled, owners), left_out_shrinkage(labeled, owners) or "oas"
     opened = []
     for batch in (rows[idx] for idx in stream.unlabeled):
-        height = None if heights is None else heights.for_batch(len(batch), len(known.means))
-        found = discover_from_statistics(batch, known, height=height)
+        found = discover_from_statistics(batch, known, heights=heights)
         is_new = found.category >= found.n_known
         new = scatter_statistics(batch[is_new], found.category[is_new] - found.n_known, n_categories=found.n_novel)
         known = add_means(known, new.means)

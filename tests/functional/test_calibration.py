@@ -1,16 +1,18 @@
 import numpy as np
 import pytest
 import torch
+from scipy.optimize import linear_sum_assignment
 
+from igcd.functional import calibration
 from igcd.functional.calibration import (
+    AGREED,
     DEFAULT_SHARPNESS,
-    INDEPENDENT,
     _confidence,
     _share_right,
     _sharpness_for,
     _weights_for,
+    agreed_sharpness,
     rehearsed_sharpness,
-    spread_sharpness,
 )
 from igcd.functional.discovery import Discovered, discover
 from igcd.functional.tree_cut import Cut
@@ -32,42 +34,81 @@ def found_among(rows, owners, *, n_known=4, n_labels=6):
     return discover(unlabeled, labeled, categories), unlabeled, labeled, categories
 
 
-def test_spread_is_the_variance_towards_the_nearest_other_mean():
-    found, unlabeled, _, _ = found_among(*clouds(7, 20, spread=0.4))
-    white, total = found.whitening(unlabeled), 0.0
-    for row, category in zip(white, found.category.tolist(), strict=True):
-        mean = found.means[category]
-        others = [other for place, other in enumerate(found.means) if place != category]
-        nearest = min(others, key=lambda other, mean=mean: float((other - mean).norm()))
-        direction = (nearest - mean) / (nearest - mean).norm()
-        total += float((row - mean) @ direction) ** 2
-    assert spread_sharpness(found, unlabeled) == pytest.approx(INDEPENDENT * len(white) / total, rel=1e-4)
-
-
 def test_wider_clouds_decide_less_sharply():
-    sharpness = [spread_sharpness(*found_among(*clouds(7, 20, spread=spread))[:2]) for spread in (0.1, 0.3, 0.6)]
+    sharpness = [agreed_sharpness(*found_among(*clouds(7, 20, spread=spread))[:2]) for spread in (0.1, 0.6, 1.0)]
     assert sharpness[0] > sharpness[1] > sharpness[2]
 
 
-def test_one_mean_has_no_other_to_look_towards():
+def test_confidence_is_what_two_halves_agree_on():
+    found, unlabeled, _, _ = found_among(*clouds(7, 24, spread=0.6))
+    order = torch.randperm(len(unlabeled), generator=torch.Generator().manual_seed(0))
+    white, nothing = found.whitening(unlabeled[order]), torch.empty(0, dtype=torch.int64)
+    places = []
+    for half in (order[0::2], order[1::2]):
+        alone = discover(unlabeled[half], unlabeled[:0], nothing, n_novel=len(found.means), whitening=found.whitening)
+        places.append([int((row - alone.means).square().sum(dim=1).argmin()) for row in white])
+    table = np.zeros((len(found.means), len(found.means)))
+    for one, other in zip(*places, strict=True):
+        table[one, other] += 1
+    agreed = table[linear_sum_assignment(-table)].sum() / len(unlabeled)
+    assert 0.3 < agreed < 0.98
+    confidence = _confidence(white, found.means, agreed_sharpness(found, unlabeled))
+    assert float(confidence.mean()) == pytest.approx(agreed**AGREED, abs=1e-3)
+
+
+def test_rows_too_few_for_two_halves_leave_the_default():
     rows, _ = clouds(1, 5, spread=0.1)
     nothing = torch.empty(0, dtype=torch.int64)
-    alone = Discovered(
-        Whitening(torch.eye(12)),
-        rows.mean(dim=0)[None],
-        nothing,
-        torch.zeros(5, dtype=torch.int64),
-        nothing,
-        Cut(1, 0.0, 0.0),
-    )
-    assert spread_sharpness(alone, rows) == DEFAULT_SHARPNESS
+    own = torch.zeros(5, dtype=torch.int64)
+    alone = Discovered(Whitening(torch.eye(12)), rows.mean(dim=0)[None], nothing, own, nothing, Cut(1, 0.0, 0.0))
+    assert agreed_sharpness(alone, rows) == DEFAULT_SHARPNESS
+    found, unlabeled, _, _ = found_among(*clouds(7, 9, spread=0.1), n_known=6, n_labels=6)
+    assert len(unlabeled) < 4 * len(found.means)
+    assert agreed_sharpness(found, unlabeled) == DEFAULT_SHARPNESS
 
 
-def test_too_few_labels_to_rehearse_leave_the_spread_alone():
+def test_of_very_many_rows_whole_categories_are_asked(monkeypatch):
+    category = torch.arange(200) % 5
+    monkeypatch.setattr(calibration, "MAX_ROWS", 100)
+    own = calibration._of_whole_categories(category, torch.Generator().manual_seed(0))
+    assert torch.bincount(category[own]).unique().tolist() in ([0, 40], [40])
+    assert 0 < len(own) <= 100 and len(set(own.tolist())) == len(own)
+
+
+def test_too_few_labels_to_rehearse_leave_it_to_the_halves():
     found, unlabeled, labeled, categories = found_among(*clouds(7, 20, spread=0.4), n_known=3)
-    assert rehearsed_sharpness(found, unlabeled, labeled, categories) == spread_sharpness(found, unlabeled)
+    assert rehearsed_sharpness(found, unlabeled, labeled, categories) == agreed_sharpness(found, unlabeled)
     found, unlabeled, labeled, categories = found_among(*clouds(7, 20, spread=0.4), n_known=6, n_labels=1)
-    assert rehearsed_sharpness(found, unlabeled, labeled, categories) == spread_sharpness(found, unlabeled)
+    assert rehearsed_sharpness(found, unlabeled, labeled, categories) == agreed_sharpness(found, unlabeled)
+
+
+def test_as_many_categories_are_hidden_as_are_new(monkeypatch):
+    """Six labeled categories: three are hidden at a time where half of all are new, one where none is."""
+    for n_clouds, expected in ((12, 3), (6, 1)):
+        found, unlabeled, labeled, categories = found_among(*clouds(n_clouds, 20, spread=0.2), n_known=6)
+        n_left = []
+
+        def counted(rows, known, owners, n_left=n_left, **options):
+            n_left.append(len(owners.unique()))
+            return discover(rows, known, owners, **options)
+
+        monkeypatch.setattr(calibration, "discover", counted)
+        rehearsed_sharpness(found, unlabeled, labeled, categories)
+        assert n_left == [6 - expected, 6 - expected]
+
+
+def test_guesses_of_earlier_batches_are_not_rehearsed(monkeypatch):
+    found, unlabeled, labeled, categories = found_among(*clouds(10, 20, spread=0.2), n_known=6)
+    is_guess, owners_seen = categories >= 4, []
+
+    def noted(rows, known, owners, **options):
+        owners_seen.append(owners)
+        assert len(rows) + len(known) == len(unlabeled) + len(labeled)
+        return discover(rows, known, owners, **options)
+
+    monkeypatch.setattr(calibration, "discover", noted)
+    rehearsed_sharpness(found, unlabeled, labeled, categories, is_guess=is_guess)
+    assert all(int(owners.max()) < 4 for owners in owners_seen) and len(owners_seen) == 2
 
 
 def test_rehearsals_that_fail_make_probabilities_softer():

@@ -7,7 +7,7 @@ from torch.nn.functional import normalize
 from igcd.functional.density import find_density_peaks, peak_members
 from igcd.functional.discovery import discover
 from igcd.functional.granularity import Granularity
-from igcd.functional.hidden_categories import Heights
+from igcd.functional.heights import Heights
 from igcd.functional.neighbors import neighbor_graph
 from igcd.functional.novel_peaks import find_novel_categories, find_novel_peaks
 from igcd.functional.projection import project_together

@@ -210,7 +210,8 @@ class CategoryDiscoverer(
     def _look(self, batch: Batch, asked: Tensor, *, first: bool) -> Discovered:
         """Asks the core about some rows, with all that is labeled or kept as known. (n,) positions.
 
-        How rows are whitened and how sharply distances decide is found again when labels have doubled.
+        How rows are whitened is found again when labels have doubled; how sharply distances decide, also with every
+        batch that is as large as what is known.
         """
         known, categories, is_guess = self._kept.all_with(batch)
         if self.n_novel == 0 and not len(known):
@@ -229,9 +230,12 @@ class CategoryDiscoverer(
         )
         self.n_groups_ = found.cut.n_groups
         self.neighbor_recall_ = found.recall
+        if recalibrates or len(asked) >= len(known):
+            self._means.sharpness = rehearsed_sharpness(
+                found, batch.h[asked], known, categories, is_guess=is_guess, seed=self.random_state
+            )
         if recalibrates:
-            self._n_calibrated = n_labeled
-            sharpness = rehearsed_sharpness(found, batch.h[asked], known, categories, seed=self.random_state)
+            self._n_calibrated, sharpness = n_labeled, self._means.sharpness
             self._means = CategoryMeans.of_known(found, known, categories, ~is_guess, sharpness=sharpness)
         else:
             for category_id in sorted({*batch.ids.tolist()} - {UNLABELED}):

@@ -1,70 +1,69 @@
 """How sharply distances to category means decide, so that probabilities are honest.
 
-Labels say it by rehearsal: half of the labeled categories are hidden whole, and of the others every second row;
-discovery runs as if they were unlabeled. What comes out right then says how sure one may be. Without enough labels, how
-far rows vary around their mean towards the nearest other mean gives an answer.
+Labels say it by rehearsal: some of the labeled categories are hidden whole, and of the others every second row;
+discovery runs as if they were unlabeled. What comes out right then says how sure one may be. Without enough labels two
+halves of the rows are asked: what both find alike is right more often than what only one finds.
 """
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.nn.functional import normalize
 
 from igcd.functional.assignment import contingency, match
-from igcd.functional.discovery import Discovered, discover
+from igcd.functional.discovery import Discovered, discover, nearest_mean
 from igcd.functional.grouping import distinct, rank_within_group
 from igcd.types import BoolArray, FloatArray, IntArray
 
 DEFAULT_SHARPNESS = 18.0
-"""Where there is no second mean to look towards: the median over the panel (benchmarks/panel.py)."""
-INDEPENDENT = 0.25
-"""Share of a Gaussian's sharpness that is left where directions depend on each other: its mean over the panel."""
+"""Where rows are too few for two halves: the median over the panel (benchmarks/panel.py)."""
+AGREED = 1.3
+"""The share that is right is the share that two halves agree on to this power: the median over the panel's sets."""
 N_REHEARSALS = 2
-"""In each, one category in so many is hidden whole, and one row in so many of the others."""
+"""In each, one row in so many of the categories that are not hidden whole plays an unlabeled one."""
+MOST_HIDDEN = 0.5
+"""The largest share of the labeled categories that is hidden whole at a time."""
 MAX_ROWS = 4096
 """Of more rows a sample is rehearsed with."""
 MIN_CATEGORIES = 4
 """With fewer labeled categories nothing is rehearsed."""
-_ROWS_AT_A_TIME = 65536
-
-
-def spread_sharpness(found: Discovered, unlabeled: Tensor) -> float:
-    """The sharpness of a Gaussian with the variance of rows towards the nearest other mean, tempered. (n, d)."""
-    if len(found.means) < 2 or len(unlabeled) == 0:
-        return DEFAULT_SHARPNESS
-    distances = torch.cdist(found.means, found.means).fill_diagonal_(torch.inf)
-    towards = normalize(found.means[distances.argmin(dim=1)] - found.means, dim=1)
-    total = 0.0
-    parts = torch.split(unlabeled, _ROWS_AT_A_TIME), torch.split(found.category, _ROWS_AT_A_TIME)
-    for rows, own in zip(*parts, strict=True):
-        apart = found.whitening(rows) - found.means[own]
-        total += float((apart * towards[own]).sum(dim=1).square().sum())
-    variance = total / len(unlabeled)
-    return INDEPENDENT / variance if variance > 0 else DEFAULT_SHARPNESS
 
 
 def rehearsed_sharpness(
-    found: Discovered, unlabeled: Tensor, labeled: Tensor, categories: Tensor, *, seed: int = 0
+    found: Discovered,
+    unlabeled: Tensor,
+    labeled: Tensor,
+    categories: Tensor,
+    *,
+    is_guess: Tensor | None = None,
+    seed: int = 0,
 ) -> float:
     """The sharpness at which confidence equals the share that is right in rehearsals. (n, d), (m, d), (m,).
 
-    With too few labels to rehearse, the spread of the rows says it. `found` is what was discovered with all labels.
+    `found` is what was discovered with all of it, and `is_guess` (m,) marks rows that an earlier call has found: they
+    play unlabeled ones. The more of the categories are new, the more are hidden. With too few labels to rehearse, two
+    halves of the unlabeled rows say how sharp (`agreed_sharpness`).
     """
-    ids, owners = distinct(categories)
+    has_label = torch.ones(len(labeled), dtype=torch.bool) if is_guess is None else ~is_guess
+    ids, owners = distinct(categories[has_label])
     several = torch.bincount(owners, minlength=len(ids))[owners] > 1 if len(ids) else owners.bool()
     if len(distinct(owners[several])[0]) < MIN_CATEGORIES:
-        return spread_sharpness(found, unlabeled)
+        return agreed_sharpness(found, unlabeled, seed=seed)
+    is_new = ~torch.isin(found.known_ids, ids)  # found now, or in an earlier call
+    is_new = torch.cat([is_new, is_new.new_ones(found.n_novel)])
+    share_new = float(is_new[found.category].double().mean()) if len(unlabeled) else 0.0
+    n_hidden = max(1, round(min(MOST_HIDDEN, float(is_new.double().mean())) * len(ids)))
     generator = torch.Generator().manual_seed(seed)
     if len(unlabeled) > MAX_ROWS:
         unlabeled = unlabeled[torch.randperm(len(unlabeled), generator=generator)[:MAX_ROWS]]
-    turn = torch.randperm(len(ids), generator=generator)[owners] % N_REHEARSALS  # in which a category is hidden whole
+    unlabeled, labeled = torch.cat([labeled[~has_label].to(unlabeled.dtype), unlabeled]), labeled[has_label]
+    turn = torch.randperm(len(ids), generator=generator)  # those at its beginning are hidden whole
     row_turn = rank_within_group(owners) % N_REHEARSALS
-    share_new = float((found.category >= found.n_known).double().mean())
     parts: list[tuple[Tensor, Tensor]] = []
     rights: list[FloatArray] = []
     are_new: list[BoolArray] = []
     for rehearsal in range(N_REHEARSALS):
-        is_hidden = several & ((turn == rehearsal) | (row_turn == rehearsal))
+        hidden_whole = turn.roll(-(rehearsal * len(ids)) // N_REHEARSALS)[:n_hidden]
+        is_hidden = several & (torch.isin(owners, hidden_whole) | (row_turn == rehearsal))
         if not is_hidden.any() or is_hidden.all():
             continue
         again = discover(torch.cat([labeled[is_hidden], unlabeled]), labeled[~is_hidden], owners[~is_hidden], seed=seed)
@@ -74,9 +73,42 @@ def rehearsed_sharpness(
         rights.append(right)
         are_new.append((again.category[: len(rows)] >= again.n_known).numpy())
     if not parts:
-        return spread_sharpness(found, unlabeled)
+        return agreed_sharpness(found, unlabeled, seed=seed)
     weights = _weights_for(share_new, np.concatenate(are_new))
     return _sharpness_for(float(weights @ np.concatenate(rights)), parts, torch.from_numpy(weights))
+
+
+def agreed_sharpness(found: Discovered, unlabeled: Tensor, *, seed: int = 0) -> float:
+    """The sharpness at which confidence is as high as two halves of the rows agree. (n, d).
+
+    Each half finds as many categories by itself, without labels, and says for the rows of both where they belong.
+    """
+    own = _of_whole_categories(found.category, torch.Generator().manual_seed(seed))
+    n_groups = len(distinct(found.category[own])[0])
+    if n_groups < 2 or len(own) < 4 * n_groups:
+        return DEFAULT_SHARPNESS
+    rows, nothing = unlabeled[own], torch.empty(0, dtype=torch.int64)
+    white = found.whitening(rows)
+    answers = []
+    for half in range(2):
+        alone = discover(
+            rows[half::2], rows[:0], nothing, n_novel=n_groups, whitening=found.whitening, seed=seed
+        )  # rows come in a random order
+        answers.append(nearest_mean(white, alone.means).numpy())
+    agreed = match(contingency(*answers))[answers[0]] == answers[1]
+    weights = torch.full((len(rows),), 1 / len(rows), dtype=torch.float64)
+    return _sharpness_for(float(agreed.mean()) ** AGREED, [(white, found.means)], weights)
+
+
+def _of_whole_categories(category: Tensor, generator: torch.Generator) -> Tensor:
+    """Rows in a random order, all of them or those of as many categories as have no more than `MAX_ROWS`. (n,)."""
+    order = torch.randperm(len(category), generator=generator)
+    if len(order) <= MAX_ROWS:
+        return order
+    sizes = torch.bincount(category)
+    drawn = torch.randperm(len(sizes), generator=generator)
+    drawn = drawn[sizes[drawn].cumsum(dim=0) <= MAX_ROWS]
+    return order[torch.isin(category[order], drawn)][:MAX_ROWS]
 
 
 def _share_right(found: Discovered, predicted: IntArray, categories: IntArray) -> FloatArray:

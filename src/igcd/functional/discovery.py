@@ -26,6 +26,7 @@ from igcd.functional.density import density
 from igcd.functional.gaussian import ScatterStatistics, scatter_statistics
 from igcd.functional.grouping import distinct
 from igcd.functional.growing_scatter import no_statistics
+from igcd.functional.heights import Heights
 from igcd.functional.neighbors import neighbor_graph
 from igcd.functional.pulling import (
     MAX_NODES,
@@ -84,7 +85,7 @@ def discover(
     granularity: float = 0.0,
     smallest: int | None = None,
     whitening: Whitening | None = None,
-    height: float | None = None,
+    heights: Heights | None = None,
     seed: int = 0,
 ) -> Discovered:
     """New categories among unlabeled rows, and the category of each. (n, d), (m, d), (m,); m may be 0.
@@ -92,13 +93,14 @@ def discover(
     `is_guess` (m,) marks rows whose category an earlier call has found: they are known, and say nothing about how fine
     categories are. `n_novel` says how many are new, if that is known. `granularity` moves the answer from coarse
     (negative) to fine (positive): the tree is cut at e to the power of −granularity times the height chosen. `smallest`
-    is the fewest rows that a new category has. `height` is where to cut the tree, as labels of earlier rows ask for, in
-    units of the mean join. `whitening` is one that an earlier call found, for answers in the same space.
+    is the fewest rows that a new category has. `heights` say where to cut the tree, as labels of earlier rows asked
+    for, which `labeled` are a poor rest of. `whitening` is one that an earlier call found, for answers in the same
+    space.
     """
     known_ids, owners = distinct(categories)
     labeled = labeled.to(torch.promote_types(labeled.dtype, torch.float32))  # half precision is for storage
     if whitening is None:
-        whitening = _fit_whitening(unlabeled, labeled, owners, seed=seed)
+        whitening = fit_whitening_with(unlabeled, labeled, owners, seed=seed)
     if smallest is None:
         smallest = smallest_size(torch.bincount(owners, minlength=len(known_ids)))
     if len(unlabeled) == 0:
@@ -106,17 +108,15 @@ def discover(
         return Discovered(whitening, means, known_ids, owners[:0], owners[:0], Cut(len(known_ids), 0.0))
     rows = whitening(torch.cat([labeled.to(unlabeled.dtype), unlabeled]))
     del unlabeled  # of a million rows every copy counts
-    asks_labels = n_novel is None and height is None
-    scene = Scene.of(rows, owners, len(known_ids), with_blind=asks_labels)
-    if asks_labels:
-        taught = owners if is_guess is None else torch.where(is_guess, -1, owners)
-        cut = scene.choose_cut(rows, taught, seed=seed)
-    elif n_novel is not None:
+    scene = Scene.of(rows, owners, len(known_ids), with_blind=n_novel is None)
+    if n_novel is not None:
         smallest = _smallest_with(scene, n_novel, smallest)
         cut = Cut(len(known_ids) + n_novel, _height_with(scene, n_novel, smallest))
+    elif heights is not None and len(known_ids):
+        cut = scene.cut_at(heights, rows, smallest, seed=seed)
     else:
-        at = (height or 0.0) * scene.unit
-        cut = Cut(len(known_ids) + scene.n_novel(at, smallest), at)
+        taught = owners if is_guess is None else torch.where(is_guess, -1, owners)
+        cut = scene.choose_cut(rows, taught, seed=seed)
     cut = replace(cut, height=cut.height * float(np.exp(-granularity)))
     start = torch.from_numpy(scene.groups(cut.height, smallest))
     means, category = _refine(rows, owners, start, n_known=len(known_ids), keeps_all=n_novel is not None)
@@ -130,13 +130,13 @@ def discover_from_statistics(
     *,
     n_novel: int | None = None,
     granularity: float = 0.0,
-    height: float | None = None,
+    heights: Heights | None = None,
     seed: int = 0,
 ) -> Discovered:
     """The same where means, counts and the scatter inside are all that is left of known categories. (n, d).
 
     Rows are drawn for each of them, from a Gaussian with its mean and the covariance they share. Such rows are too
-    clean to say how fine categories are: give the `height` that `hidden_categories.heights_by_hiding` has found.
+    clean to say how fine categories are: give the `heights` that `hidden_categories.heights_by_hiding` has found.
     """
     rows, owners = rows_like(unlabeled, known, seed=seed)
     smallest = smallest_size(known.counts[known.counts > 1])
@@ -147,7 +147,7 @@ def discover_from_statistics(
         n_novel=n_novel,
         granularity=granularity,
         smallest=smallest,
-        height=height,
+        heights=heights,
         seed=seed,
     )
 
@@ -173,7 +173,8 @@ def smallest_size(counts: Tensor) -> int:
     return max(2, round(SMALLEST * float(counts.float().median()))) if len(counts) else 2
 
 
-def _fit_whitening(unlabeled: Tensor, labeled: Tensor, owners: Tensor, *, seed: int) -> Whitening:
+def fit_whitening_with(unlabeled: Tensor, labeled: Tensor, owners: Tensor, *, seed: int) -> Whitening:
+    """The whitening of all these rows, labeled ones of categories numbered from 0. (n, d), (m, d), (m,)."""
     n_known = int(owners.max()) + 1 if len(owners) else 0
     known = scatter_statistics(labeled, owners, n_categories=n_known) if n_known else no_statistics(unlabeled.shape[1])
     everything = torch.cat([labeled.to(unlabeled.dtype), unlabeled])
@@ -199,7 +200,7 @@ class Scene:
     @classmethod
     def between(cls, unlabeled: Tensor, labeled: Tensor, owners: Tensor, *, seed: int = 0) -> Self:
         """The scene of unlabeled rows and of rows of known categories, numbered from 0. (n, d), (m, d), (m,)."""
-        whitening = _fit_whitening(unlabeled, labeled, owners, seed=seed)
+        whitening = fit_whitening_with(unlabeled, labeled, owners, seed=seed)
         return cls.of(whitening(torch.cat([labeled, unlabeled])), owners, int(owners.max()) + 1)
 
     @classmethod
@@ -239,6 +240,20 @@ class Scene:
         if self.blind is None:
             raise ValueError("choose_cut needs a scene with the tree that is blind for labels")
         return choose_cut(self.blind, self.node, rows, self.neighbors, categories.cpu().numpy(), seed=seed)
+
+    def cut_at(self, heights: Heights, rows: Tensor, smallest: int, *, seed: int = 0) -> Cut:
+        """The cut that labels of earlier rows and the tree ask for. (m + n, d).
+
+        Heights come from scenes with one new category for six known ones. The tree, blind for what is known, says how
+        many there are here: the more they are than in the scenes, the more its own height counts.
+        """
+        none = torch.full((len(rows) - len(self.tree_node),), -1)
+        n_groups = self.choose_cut(rows, none, seed=seed).n_groups
+        weight = heights.like_scenes(n_groups, self.n_known)
+        from_labels = heights.for_batch(len(self.tree_node), self.n_known) * self.unit
+        from_tree = self.blind.height_for(max(1, round(n_groups / heights.n_parts))) if self.blind else 0.0
+        height = from_labels**weight * from_tree ** (1 - weight)
+        return Cut(self.n_known + self.n_novel(height, smallest), height)
 
     def groups(self, height: float, smallest: int) -> IntArray:
         """The group of each unlabeled row at a height: below `n_known` a known category, −1 for rows of none. (n,)."""

@@ -16,7 +16,8 @@ from igcd.errors import IgcdError
 from igcd.functional.density import choose_n_neighbors
 from igcd.functional.discovery import smallest_size
 from igcd.functional.grouping import distinct
-from igcd.functional.hidden_categories import Heights, heights_by_hiding
+from igcd.functional.heights import Heights
+from igcd.functional.hidden_categories import heights_by_hiding
 from igcd.functional.neighbors import neighbor_graph
 from igcd.functional.novelty import calibrate_margin
 from igcd.functional.projection import project_together

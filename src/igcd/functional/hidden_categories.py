@@ -11,52 +11,23 @@ category. So there is a height for batches that bring back few rows, and others 
 in units of the mean join of a tree: joins of larger groups are higher, and batches are larger than scenes.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Self
-
 import numpy as np
 import torch
 from torch import Tensor
 
 from igcd.functional.assignment import contingency, match
-from igcd.functional.discovery import Scene, rows_like, smallest_size
+from igcd.functional.discovery import Scene, discover, fit_whitening_with, rows_like, smallest_size
 from igcd.functional.gaussian import scatter_statistics
 from igcd.functional.grouping import distinct
+from igcd.functional.heights import HIDDEN, Heights
 from igcd.functional.selection import select_by_density, select_per_category
 from igcd.types import IntArray
 
-HIDDEN = 1 / 7
-"""Share of the categories that are hidden at a time."""
 RETURNING = (0.1, 0.2, 0.4, 0.6, 0.8)
 """Shares of the rows of the others that play unlabeled ones, one after the other."""
 N_TIMES = 5
 N_HEIGHTS = 60
 """Heights that are tried, in equal ratios."""
-
-
-@dataclass(frozen=True)
-class Heights:
-    """Heights to cut the tree at, by what a batch brings back of the known categories."""
-
-    returning: tuple[float, ...]  # rows that come back, as a share of those that were labeled, rising
-    heights: tuple[float, ...]  # in units of the mean join, see `Scene.unit`
-    n_labeled: float  # rows of a labeled category, in the mean
-
-    def for_batch(self, n_unlabeled: int, n_known: int) -> float:
-        """The height for a batch of so many rows, if it holds new categories in the proportion of the scenes.
-
-        >>> heights = Heights((0.1, 0.2, 0.6), (1.0, 1.5, 3.5), n_labeled=10.0)
-        >>> round(heights.for_batch(100 + 240, n_known=60), 3)  # 10 new categories; of 600 labeled rows 40% come back
-        2.5
-        """
-        returning = n_unlabeled / (n_known * self.n_labeled) - HIDDEN / (1 - HIDDEN)
-        return float(np.interp(returning, self.returning, self.heights))
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> Self:
-        """The inverse of `dataclasses.asdict`, also after JSON has made lists of tuples."""
-        return cls(tuple(values["returning"]), tuple(values["heights"]), values["n_labeled"])
 
 
 def heights_by_hiding(rows: Tensor, categories: Tensor, *, n_kept: int | None = None, seed: int = 0) -> Heights | None:
@@ -70,7 +41,14 @@ def heights_by_hiding(rows: Tensor, categories: Tensor, *, n_kept: int | None = 
     if len(ids) - _n_hidden(len(ids)) < 2 or int(n_images.median()) < 2:
         return None
     heights = [_best_height(rows, owners, returning, n_kept=n_kept, seed=seed) for returning in RETURNING]
-    return Heights(RETURNING, tuple(heights), float(n_images.double().mean()))
+    n_parts = max(1.0, _n_groups_without_labels(rows, owners, seed=seed) / len(ids))
+    return Heights(RETURNING, tuple(heights), float(n_images.double().mean()), n_parts)
+
+
+def _n_groups_without_labels(rows: Tensor, owners: Tensor, *, seed: int) -> int:
+    """How many groups the tree alone finds in rows that labels have whitened. (m, d), (m,)."""
+    whitening = fit_whitening_with(rows[:0], rows, owners, seed=seed)
+    return discover(rows, rows[:0], owners[:0], whitening=whitening, seed=seed).cut.n_groups
 
 
 def _n_hidden(n_categories: int) -> int:

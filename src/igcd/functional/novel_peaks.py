@@ -9,7 +9,6 @@ from torch import Tensor
 from igcd.functional.density import Members, find_density_peaks, peak_members
 from igcd.functional.discovery import discover, nearest_mean
 from igcd.functional.granularity import Granularity
-from igcd.functional.grouping import distinct
 from igcd.functional.neighbors import neighbor_graph
 from igcd.functional.novelty import is_novel, match_known
 from igcd.functional.projection import project_together
@@ -86,9 +85,14 @@ def find_novel_categories(
     if it is given.
     """
     known, unlabeled = (rows.cpu() for rows in project_together(known, unlabeled))
-    heights = granularity.heights
-    height = None if heights is None else heights.for_batch(len(unlabeled), len(distinct(categories)[0]))
-    found = discover(unlabeled, known, categories, n_novel=n_novel, height=height, smallest=granularity.smallest)
+    found = discover(
+        unlabeled,
+        known,
+        categories,
+        n_novel=n_novel,
+        heights=granularity.heights,
+        smallest=granularity.smallest,
+    )
     white = found.whitening(unlabeled)
     idx, peak = [found.typical[:0]], [found.typical[:0]]
     for row, typical in enumerate(found.typical.tolist()):

@@ -18,7 +18,8 @@ from igcd.functional.discovery import discover_from_statistics, nearest_mean
 from igcd.functional.gaussian import ScatterStatistics, SharedGaussians, scatter_statistics, shared_gaussians
 from igcd.functional.grouping import distinct
 from igcd.functional.growing_scatter import add_images, add_means, no_statistics, take_rows
-from igcd.functional.hidden_categories import Heights, heights_by_hiding
+from igcd.functional.heights import Heights
+from igcd.functional.hidden_categories import heights_by_hiding
 from igcd.functional.left_out_shrinkage import left_out_shrinkage
 from igcd.methods.base import name_of
 from igcd.methods.feature_space import Features
@@ -122,8 +123,9 @@ class DensityGaussian(StillSpaceMethod):
             return x, torch.empty(0, dtype=torch.int64)
         part, held = self._space.peak_part, self._statistics
         known = ScatterStatistics(part(held.means), held.counts, part(part(held.scatter).T))
-        height = None if self._heights is None else self._heights.for_batch(len(x), len(held.means))
-        found = discover_from_statistics(part(x), known, n_novel=n_novel, granularity=self._granularity, height=height)
+        found = discover_from_statistics(
+            part(x), known, n_novel=n_novel, granularity=self._granularity, heights=self._heights
+        )
         is_new = found.category >= found.n_known
         means = scatter_statistics(x[is_new], found.category[is_new] - found.n_known, n_categories=found.n_novel).means
         nearest = nearest_mean(found.means[found.n_known :], found.means[: found.n_known])
