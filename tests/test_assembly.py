@@ -15,7 +15,7 @@ from igcd.errors import IgcdError
 from igcd.method_registry import METHODS
 from igcd.methods.novel_count import EstimatedCount, GivenCounts
 from igcd.metrics.predictions import read_predictions
-from igcd.streams.inat_igcd import PlaceAndYearSpec
+from igcd.streams.stage_rules import PlaceAndYearSpec
 
 
 @pytest.mark.parametrize("packed", [False, True])
