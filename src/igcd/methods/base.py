@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from igcd.data.images import digest
-from igcd.encoders.trunk_cache import TrunkViews
+from igcd.encoders.trunk_views import TrunkViews
 from igcd.errors import IgcdError
 from igcd.methods.clusters import ClusterBook
 from igcd.methods.method import Assignment, Context, Discovery

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from igcd.encoders.trunk_cache import TrunkViews
+from igcd.encoders.trunk_views import TrunkViews
 from igcd.errors import IgcdError
 from igcd.functional.grouping import distinct
 from igcd.functional.kmeans import Clustering, nearest_centers, semi_supervised_kmeans

@@ -13,7 +13,7 @@ from typing import Literal, Unpack
 import torch
 from torch import Tensor
 
-from igcd.encoders.trunk_cache import TrunkViews
+from igcd.encoders.trunk_views import TrunkViews
 from igcd.functional.discovery import discover_from_statistics, nearest_mean
 from igcd.functional.gaussian import ScatterStatistics, SharedGaussians, scatter_statistics, shared_gaussians
 from igcd.functional.grouping import distinct

@@ -11,7 +11,7 @@ from typing import Unpack
 import torch
 from torch import Tensor, nn
 
-from igcd.encoders.trunk_cache import TrunkViews
+from igcd.encoders.trunk_views import TrunkViews
 from igcd.functional.grouping import distinct
 from igcd.functional.herding import herding
 from igcd.functional.selection import select_per_category

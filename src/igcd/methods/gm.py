@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from igcd.encoders.trunk_cache import TrunkViews
+from igcd.encoders.trunk_views import TrunkViews
 from igcd.functional.distillation import feature_distillation
 from igcd.functional.grouping import distinct
 from igcd.functional.herding import category_means, herding

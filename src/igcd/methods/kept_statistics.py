@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from igcd.encoders.trunk_cache import TrunkViews
+from igcd.encoders.trunk_views import TrunkViews
 from igcd.functional.grouping import distinct
 from igcd.functional.losses import labeled_loss
 from igcd.functional.novel_start import NovelStart

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from igcd.encoders.encoder import encode
-from igcd.encoders.trunk_cache import TrunkViews
+from igcd.encoders.trunk_views import TrunkViews
 from igcd.methods.base import StageOptions, name_of
 from igcd.methods.centers import CenterMethod, Known
 from igcd.methods.method import Context, Kept

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from igcd.encoders.encoder import encode
-from igcd.encoders.trunk_cache import TrunkViews
+from igcd.encoders.trunk_views import TrunkViews
 from igcd.errors import IgcdError
 from igcd.functional.herding import category_means
 from igcd.functional.novel_start import NovelStart, novel_centers

@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from igcd.encoders.trunk_cache import TrunkViews
+from igcd.encoders.trunk_views import TrunkViews
 from igcd.errors import IgcdError
 from igcd.functional import losses
 from igcd.functional.granularity import Granularity, estimate_granularity

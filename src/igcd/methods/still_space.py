@@ -7,7 +7,7 @@ from typing import Unpack
 import torch
 from torch import Tensor
 
-from igcd.encoders.trunk_cache import TrunkViews
+from igcd.encoders.trunk_views import TrunkViews
 from igcd.errors import IgcdError
 from igcd.functional.grouping import distinct
 from igcd.functional.herding import category_means

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize, one_hot
 
-from igcd.encoders.trunk_cache import TrunkViews
+from igcd.encoders.trunk_views import TrunkViews
 from igcd.functional.kmeans import kmeans
 from igcd.functional.sinkhorn import sinkhorn, soft_cross_entropy
 from igcd.methods.base import StageOptions

@@ -11,7 +11,7 @@ import torch
 from sklearn.mixture import GaussianMixture  # type: ignore[import-untyped]
 from torch import Tensor
 
-from igcd.encoders.trunk_cache import TrunkViews
+from igcd.encoders.trunk_views import TrunkViews
 from igcd.functional.discovery import nearest_mean
 from igcd.functional.gaussian import pooled_covariance, scatter_statistics
 from igcd.functional.grouping import distinct
