@@ -34,7 +34,7 @@ from igcd.types import BoolArray, Images, IntArray
 
 
 class Progress(Protocol):
-    """Told how many images are done, how many there are to do and, while waiting, how many other processes have."""
+    """Reports how many images are done, how many there are in all and, while waiting, how many others compute."""
 
     def __call__(self, n_done: int, n_images: int, n_elsewhere: int = 0, /) -> None:
         """Called whenever one of them has changed, and now and then while waiting."""
@@ -253,4 +253,4 @@ class _Work:
 
 
 def _say_nothing(_n_done: int, _n_images: int, _n_elsewhere: int = 0, /) -> None:
-    """The progress of those who do not ask."""
+    """No report of progress."""

@@ -122,7 +122,7 @@ class LiveViews:
 
     @property
     def n_views(self) -> None:
-        """There is no end of views."""
+        """There are as many as are asked for."""
         return
 
     def gather(self, rows: IntArray, views: IntArray) -> Tensor:
