@@ -184,7 +184,7 @@ class GrowAndMerge(ParametricMethod):
         is_novel: Tensor,
         novel: list[int],
     ) -> None:
-        """Pseudo-labels by the dynamic branch, then one branch for both; novel prototypes move to the means of their images.
+        """Pseudo-labels by the dynamic branch, then one branch of both; new prototypes are the means of their images.
 
         Known prototypes are merged as the branch is: they followed the dynamic one, of which little is left.
         """

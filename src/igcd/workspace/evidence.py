@@ -185,7 +185,7 @@ def _rejected(db: sqlite3.Connection) -> dict[int, list[int]]:
 
 
 def _by_group(db: sqlite3.Connection, new: Sequence[int]) -> tuple[list[int], dict[int, list[int]], dict[int, int]]:
-    """One new photo of each group of near-duplicates, the others it represents, and those a labeled photo represents."""
+    """One new photo of each group of near-duplicates, the others it represents, and those that a label represents."""
     rows = db.execute(
         """
         SELECT p.id, COALESCE(p.near_duplicate_of, p.id) AS first FROM photos p
