@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
-from igcd.functional.approximate_neighbors import ShardIndex
+from igcd.functional.approximate_neighbors import ShardIndex, approximate_neighbors
 from igcd.functional.neighbors import SIMILARITY_STEPS, neighbor_graph, searching_with
 
 pytest.importorskip("pynndescent", reason="approximate neighbors need the extra `scale`")
@@ -67,6 +67,13 @@ def test_a_seed_gives_the_same_graph_and_the_input_stays(graphs):
     assert torch.equal(again.idx, found.idx) and torch.equal(again.similarity, found.similarity)
     assert again.recall == found.recall
     assert torch.equal(rows, before)
+
+
+@compiles
+def test_a_seed_of_more_than_32_bits_is_one_of_its_last_32():
+    rows = clouds(600)
+    one, other = (approximate_neighbors(rows, 8, seed=seed) for seed in (5, 2**32 + 5))
+    assert torch.equal(one, other)
 
 
 @compiles
