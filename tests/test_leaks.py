@@ -20,7 +20,7 @@ from igcd.streams.split import read_split
 from igcd.streams.veil import VeiledImages
 from igcd.types import Stage
 
-pytestmark = pytest.mark.usefixtures("narrow_projector")
+pytestmark = pytest.mark.usefixtures("quick_learning")
 SMALL = (
     "encoder: {backbone: resnet10t, weights: random, size: 32, tail: adapter, n_views: 2, cache: CACHE}\n"
     "training: {first_stage: {epochs: 1}, later_stages: {epochs: 1}}\n"

@@ -23,7 +23,7 @@ from igcd.data.sources import load_source
 from igcd.errors import IgcdError
 from igcd.tensor_files import read_tensors, write_tensors
 
-pytestmark = pytest.mark.usefixtures("narrow_projector")
+pytestmark = pytest.mark.usefixtures("quick_learning")
 RECIPE = """
 stream:
   source: digits
