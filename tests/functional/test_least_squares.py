@@ -86,3 +86,11 @@ def test_an_expanded_row_has_the_row_in_it():
 def test_a_ridge_of_nothing_is_refused():
     with pytest.raises(IgcdError, match="above 0, got 0"):
         no_rows(3, ridge=0)
+
+
+def test_ridges_from_a_ten_thousandth_to_a_thousand_are_tried():
+    generator = torch.Generator().manual_seed(0)
+    easy = torch.eye(3).repeat(10, 1), torch.arange(3).repeat(10)  # any shrinking is wrong
+    noise = torch.randn(200, 5, generator=generator), torch.randint(3, (200,), generator=generator)
+    assert choose_ridge(*easy) == pytest.approx(1e-4)
+    assert choose_ridge(*noise) == pytest.approx(1e3)

@@ -103,3 +103,10 @@ def test_bad_input_is_an_error():
     features[5, 2] = torch.nan
     with pytest.raises(IgcdError, match="position 5"):
         neighbor_graph(features, 2)
+
+
+@pytest.mark.parametrize(("steps_apart", "order"), [(0.4, [0, 1]), (2.0, [1, 0])])
+def test_cosines_closer_than_a_millionth_tie_and_the_lower_index_comes_first(steps_apart, order):
+    cosines = torch.tensor([0.5, 0.5 + steps_apart / 2**20], dtype=torch.float64)
+    features = torch.stack([cosines, (1 - cosines.square()).sqrt()], dim=1)
+    assert nearest_neighbors(torch.tensor([[1.0, 0.0]], dtype=torch.float64), features, 2).idx.tolist() == [order]
