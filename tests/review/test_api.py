@@ -13,23 +13,10 @@ pytest.importorskip("httpx", reason="the routes are tested with httpx")
 
 from PIL import Image
 from review.page_client import FOX, HARE, OWL, client_of, seen
-from workspace.sample_catalog import sample_workspace
 
 from igcd.workspace import decisions, queries
-from igcd.workspace.catalog import open_catalog
 from igcd.workspace.photo_map import photo_map
 from igcd.workspace.undo import undo
-
-
-@pytest.fixture
-def photos(tmp_path):
-    return sample_workspace(tmp_path, known={"owl": 3}, novel={"hare": 5, "fox": 4}, n_unsure=2)
-
-
-@pytest.fixture
-def catalog(photos, tmp_path):  # noqa: ARG001 - they are in it
-    with open_catalog(tmp_path / "ws") as opened:
-        yield opened
 
 
 def test_the_overview_has_queue_figures_and_versions(client, catalog):

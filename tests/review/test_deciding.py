@@ -6,21 +6,9 @@ pytest.importorskip("fastapi", reason="the review page needs the extra `review`"
 pytest.importorskip("httpx", reason="the routes are tested with httpx")
 
 from review.page_client import FOX, HARE, OWL, client_of, decide, seen
-from workspace.sample_catalog import sample_workspace
 
 from igcd.workspace import decisions, queries
 from igcd.workspace.catalog import open_catalog
-
-
-@pytest.fixture
-def photos(tmp_path):
-    return sample_workspace(tmp_path, known={"owl": 3}, novel={"hare": 5, "fox": 4}, n_unsure=2)
-
-
-@pytest.fixture
-def catalog(photos, tmp_path):  # noqa: ARG001 - they are in it
-    with open_catalog(tmp_path / "ws") as opened:
-        yield opened
 
 
 def test_every_decision_reaches_the_catalog(client, catalog, photos):
