@@ -80,8 +80,9 @@ def write_annotations(path: Path, split: str, n_images: int, rng: np.random.Gene
 
 def build(folder: Path) -> None:
     from igcd.data.inat2021 import read_inat2021
-    from igcd.streams.inat_igcd import PlaceAndYearSpec, split_by_place_and_year
+    from igcd.streams.inat_igcd import split_by_place_and_year
     from igcd.streams.split import write_split
+    from igcd.streams.stage_rules import PlaceAndYearSpec
 
     start = time.perf_counter()
     observations = read_inat2021(folder / "train.json", folder / "val.json")

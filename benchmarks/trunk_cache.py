@@ -29,7 +29,8 @@ from torch.nn.functional import normalize
 
 from igcd.data.images import ArchiveImages
 from igcd.encoders.backbone import Backbone, build_backbone
-from igcd.encoders.trunk_cache import TrunkCache, TrunkViews
+from igcd.encoders.trunk_cache import TrunkCache
+from igcd.encoders.trunk_views import TrunkViews
 from igcd.encoders.views import Transform
 
 CASES = {

@@ -14,14 +14,9 @@ from PIL import Image, ImageDraw
 
 from igcd.data.geography import NO_CONTINENT, continent_map
 from igcd.data.observation_files import read_observation_file
-from igcd.streams.inat_igcd import (
-    PlaceAndYearSpec,
-    PlaceAndYearSplit,
-    parse_stages,
-    split_by_place_and_year,
-    stage_coordinates,
-)
+from igcd.streams.inat_igcd import PlaceAndYearSplit, split_by_place_and_year, stage_coordinates
 from igcd.streams.split import format_split
+from igcd.streams.stage_rules import PlaceAndYearSpec, parse_stages
 from igcd.types import FloatArray
 
 STAGES = "2008-2016: North America, Europe; 2017: Oceania; 2018: Asia; 2019: Africa, South America"

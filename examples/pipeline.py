@@ -25,7 +25,7 @@ def labeled_rows_right(model: Pipeline, rows: np.ndarray, y: np.ndarray) -> floa
 
 def main() -> GridSearchCV:
     """Six digits with some labels, four without any: the best settings, and what they find."""
-    rows, digits = load_digits(return_X_y=True)
+    rows, digits = (part[::2] for part in load_digits(return_X_y=True))  # half of them: the search fits nine times
     y = np.where((digits < 6) & (np.arange(len(digits)) % 4 == 0), digits, UNLABELED)
     pipeline = Pipeline([("scale", StandardScaler()), ("discover", CategoryDiscoverer())])
     grid = {"scale": [StandardScaler(), "passthrough"], "discover__n_components": [16, None]}

@@ -22,11 +22,17 @@ def shared_data() -> Path:
 
 
 @pytest.fixture(scope="module")
-def narrow_projector() -> Iterator[None]:
-    """Projectors of 32 hidden units instead of 2,048, which take most of the time of a step on a few small images."""
+def quick_learning() -> Iterator[None]:
+    """What takes most of the time on a few small images is made smaller, for tests that are not about it.
+
+    Projectors have 32 hidden units instead of 2,048; categories are hidden once for each share of rows that return,
+    not five times.
+    """
+    from igcd.functional import hidden_categories
     from igcd.methods.projector import Projector
 
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(hidden_categories, "N_TIMES", 1)
         patch.setitem(Projector.__init__.__kwdefaults__, "n_hidden", 32)
         yield
 

@@ -15,7 +15,7 @@ from igcd.errors import IgcdError
 from igcd.method_registry import METHODS
 from igcd.methods.novel_count import EstimatedCount, GivenCounts
 from igcd.metrics.predictions import read_predictions
-from igcd.streams.inat_igcd import PlaceAndYearSpec
+from igcd.streams.stage_rules import PlaceAndYearSpec
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -116,7 +116,7 @@ def test_a_guide_that_nobody_can_draw_is_refused(options, words):
         build_stream(StreamConfig(source="fieldguide", options=options, by_category=cut), seed=0)
 
 
-@pytest.mark.usefixtures("narrow_projector")
+@pytest.mark.usefixtures("quick_learning")
 @pytest.mark.parametrize("method", METHODS)
 def test_every_method_runs_within_its_budget_and_is_recorded(method, tmp_path):
     recipe = tmp_path / "small.yaml"

@@ -20,7 +20,7 @@ from igcd.streams.split import read_split
 from igcd.streams.veil import VeiledImages
 from igcd.types import Stage
 
-pytestmark = pytest.mark.usefixtures("narrow_projector")
+pytestmark = pytest.mark.usefixtures("quick_learning")
 SMALL = (
     "encoder: {backbone: resnet10t, weights: random, size: 32, tail: adapter, n_views: 2, cache: CACHE}\n"
     "training: {first_stage: {epochs: 1}, later_stages: {epochs: 1}}\n"
@@ -94,7 +94,13 @@ def spied_run(tmp_path, monkeypatch):
     return run
 
 
-@pytest.mark.parametrize("method", METHODS)
+OF_EACH_KIND = {"snn_density", "density_gaussian", "simgcd", "supervised"}
+
+
+@pytest.mark.parametrize(
+    "method",
+    [pytest.param(method, marks=() if method in OF_EACH_KIND else pytest.mark.slow) for method in METHODS],
+)
 def test_no_method_is_handed_a_hidden_label(spied_run, method):
     text = f"stream:\n  source: digits\n  by_category: {CUT}, test_per_category: 3}}\n"
     assert spied_run(text, [f"method.name={method}"]) == []

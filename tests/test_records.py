@@ -11,7 +11,8 @@ import torch
 
 from igcd.data.images import ArrayImages
 from igcd.data.sized_cache import cached_at_size
-from igcd.encoders.row_store import DiskStore, Library, row_keys
+from igcd.encoders.row_index import row_keys
+from igcd.encoders.row_store import DiskStore, Library
 from igcd.errors import IgcdError
 from igcd.records import publish, sync, write_bytes, write_json
 from igcd.tensor_files import write_tensors

@@ -52,7 +52,7 @@ def built(tmp_path_factory):
     checkout, out = tmp_path_factory.mktemp("checkout"), tmp_path_factory.mktemp("dist")
     files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True).stdout.split("\0")
     if not any(files):
-        pytest.skip("the release is built from a git checkout, and this is none")
+        pytest.skip("the release is built from a git checkout, this is not one")
     for name in filter(None, files):
         if name.startswith(("src/", "README", "LICENSE", "pyproject")):
             (checkout / name).parent.mkdir(parents=True, exist_ok=True)

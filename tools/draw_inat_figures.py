@@ -14,7 +14,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
 
 from igcd.data.geography import CONTINENTS, continent_of
-from igcd.streams.inat_igcd import PAPER_STAGES
+from igcd.streams.stage_rules import PAPER_STAGES
 
 STAGE_COLORS = ("#4477aa", "#ee6677", "#228833", "#ccbb44")
 OTHER_COLOR, OCEAN_COLOR = "#bbbbbb", "#ffffff"

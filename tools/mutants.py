@@ -4,8 +4,9 @@
 
 A mutant is the file with one change: a comparison, an operator, a number, a condition. It is killed if a test fails. A
 fixed random sample of each file's mutants is tried; the same seed gives the same one. A file's tests are those of its
-name (`tests/metrics/test_counts.py` for `metrics/counts.py`), those of `ALSO`, and its doctests. Each trial is a forked
-process with the heavy libraries loaded. Mutants in `--out` are not tried again, so it can be stopped and repeated.
+name (`tests/metrics/test_counts.py` for `metrics/counts.py`; all of the folder where none has it) and its doctests.
+Each trial is a forked process with the heavy libraries loaded. Mutants in `--out` are not tried again, so it can be
+stopped and repeated.
 """
 
 import argparse
@@ -28,10 +29,6 @@ from pathlib import Path
 from types import ModuleType
 
 ROOT = Path(__file__).parents[1]
-ALSO = {
-    "functional/grouping": ["functional/test_selection.py", "functional/test_kmeans.py"],
-}
-"""Tests of files that have none of their name, below tests/."""
 SIZES = ("_AT_A_TIME", "CHUNK", "BYTES", "SAMPLE", "MAX_DENSE")
 """Names of constants that change how much is done at once, not what comes out."""
 SWAPS: dict[type[ast.AST], type[ast.AST]] = {
@@ -175,9 +172,7 @@ def tests_of(file: str) -> list[Path]:
     """The tests of a file below src/igcd, given as `metrics/counts`."""
     folder, _, stem = file.rpartition("/")
     named = ROOT / "tests" / folder / f"test_{stem}.py"
-    found = [named] if named.is_file() else []
-    found += [ROOT / "tests" / other for other in ALSO.get(file, [])]
-    return found or sorted((ROOT / "tests" / folder).glob("test_*.py"))
+    return [named] if named.is_file() else sorted((ROOT / "tests" / folder).glob("test_*.py"))
 
 
 def fails(file: str, source: str, *, seconds: float) -> str:

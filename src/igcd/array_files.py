@@ -14,7 +14,7 @@ Array = npt.NDArray[np.generic]
 
 
 class DamagedArrayError(ValueError):
-    """A file that is no array of plain values, or no longer: the reason."""
+    """Why a file is not an array of plain values, or is damaged."""
 
 
 def read_npy(path: Path, *, mapped: bool = False) -> Array:

@@ -29,16 +29,11 @@ from igcd.method_sections import MethodSection, TrainedSection
 from igcd.methods.method import Context, Method
 from igcd.methods.novel_count import CountNovel, EstimatedCount, GivenCounts
 from igcd.streams.build import split_by_category
-from igcd.streams.inat_igcd import (
-    PlaceAndYearSpec,
-    PlaceAndYearSplit,
-    format_places,
-    split_by_place_and_year,
-    taxa_of,
-)
+from igcd.streams.inat_igcd import PlaceAndYearSplit, format_places, split_by_place_and_year, taxa_of
 from igcd.streams.rehearsal import rehearse
 from igcd.streams.revealed import RevealedStream
 from igcd.streams.split import Split, read_split
+from igcd.streams.stage_rules import PlaceAndYearSpec
 from igcd.streams.stream import SplitStream
 from igcd.training import Checkpoint, EpochReport, Optimization
 from igcd.types import Stream

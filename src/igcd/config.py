@@ -18,8 +18,8 @@ from igcd.errors import IgcdError
 from igcd.limits import MAX_SEED
 from igcd.method_registry import METHODS, AnyMethodSection
 from igcd.method_sections import Section, SnnDensitySection
-from igcd.streams.inat_igcd import PlaceAndYearSpec
 from igcd.streams.protocols import StreamSpec
+from igcd.streams.stage_rules import PlaceAndYearSpec
 
 BACKBONES = {
     "tf_efficientnet_lite0": "EfficientNet-Lite0, trained with ImageNet's labels; weights=pip, no hub needed",

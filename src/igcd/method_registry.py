@@ -52,7 +52,7 @@ class MethodEntry:
         return f"docs/methods/{self.name}.md"
 
     def load(self) -> Any:  # noqa: ANN401 - the class of a `Method`; each has its own options
-        """Its class, imported only when it is needed: listing methods shall not wait for torch."""
+        """Its class, imported only when it is needed, so that listing methods does not wait for torch."""
         module, _, name = self.class_path.partition(".")
         return getattr(import_module(f"igcd.methods.{module}"), name)
 

@@ -9,7 +9,7 @@ import pytest
 import rivals
 import torch
 
-pytestmark = pytest.mark.usefixtures("narrow_projector")
+pytestmark = pytest.mark.usefixtures("quick_learning")
 RECIPE = """
 stream:
   source: digits

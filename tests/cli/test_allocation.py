@@ -27,6 +27,7 @@ def faults(*, keep):
 
 
 @pytest.mark.skipif(not keep_freed_memory(), reason="only glibc can be asked to keep freed memory")
+@pytest.mark.slow  # two processes that import PyTorch
 def test_memory_that_was_freed_is_used_again():
     n_pages = 5 * 4 * 2**24 // resource.getpagesize()  # of the five later steps, if all came again
     assert faults(keep=True) < n_pages / 4

@@ -1,5 +1,6 @@
 """`igcd predict` and `run --resume` with damaged models and records: one sentence that names the file."""
 
+import csv
 import json
 import random
 import shutil
@@ -18,10 +19,11 @@ from igcd.cli.predict import predict
 from igcd.cli.run import run_recipe
 from igcd.config import parse_recipe
 from igcd.data.quarantine import Quarantine
+from igcd.data.sources import load_source
 from igcd.errors import IgcdError
 from igcd.tensor_files import read_tensors, write_tensors
 
-pytestmark = pytest.mark.usefixtures("narrow_projector")
+pytestmark = pytest.mark.usefixtures("quick_learning")
 RECIPE = """
 stream:
   source: digits
@@ -75,10 +77,19 @@ def rewrite(path, change):
     write_tensors(path, tensors, text)
 
 
-def test_a_sound_model_predicts(run, capsys):
-    predict(run, [run / "photo.png"], as_json=True)
-    (answer,) = json.loads(capsys.readouterr().out)
-    assert 0 <= answer["probability"] <= 1
+def test_files_are_predicted_as_the_run_predicted_them(finished, run, capsys):
+    with (finished / "predictions.csv").open() as file:
+        rows = [row for row in csv.DictReader(file) if (row["stage"], row["split"]) == ("1", "test")]
+    known = json.loads((run / "stages" / "stage-1.json").read_text())["known_clusters"]
+    expected = [known.get(row["cluster"], f"novel-{row['cluster']}") for row in rows]
+    digits, files = load_source("digits").images, []
+    for idx, row in enumerate(rows):
+        files.append(run / f"{idx:02}.png")
+        Image.fromarray(digits.pixels(digits.ids.index(row["image_id"]))).save(files[-1])
+    predict(run, files, as_json=True)
+    answers = json.loads(capsys.readouterr().out)
+    assert [answer["category"] for answer in answers] == expected and len(expected) == 20
+    assert all(answer["novel"] == answer["category"].startswith("novel-") for answer in answers)
 
 
 @pytest.mark.parametrize("name", ["k[/].png", "[red]x.png", "\x1b[31m.png", "line\nbreak.png", "bracket[.png"])

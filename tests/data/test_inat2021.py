@@ -174,7 +174,7 @@ BAD = {
     ),
     "family with half a surrogate pair": (
         _damage(lambda d: d["categories"][2].update(family="\udfff")),
-        "category number 3 has a wrong value .family .* is no Unicode text",
+        "category number 3 has a wrong value .family .* is not Unicode text",
     ),
     "image is a number": (_damage(lambda d: d["images"].insert(0, 5)), "image number 1 has a wrong value"),
     "category without name": (_damage(lambda d: d["categories"][2].pop("name")), "category number 3 has no 'name'"),

@@ -20,3 +20,9 @@ def a_start(n=30):
     """Categories 0 to 3 with every second row labeled, 4 and 5 without a label."""
     rows, truth = blobs(range(6), n)
     return rows, np.where((truth < 4) & (np.arange(len(truth)) % 2 == 0), truth, -1), truth
+
+
+def is_guess(model, label):
+    """Of each row kept of a category whether nobody labeled it."""
+    kept = model._kept.entries
+    return kept.is_pseudo[kept.categories == model.ledger_.find(label).id].numpy()

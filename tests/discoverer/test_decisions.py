@@ -4,16 +4,10 @@
 
 import numpy as np
 import pytest
-from discoverer.easy_rows import a_start, blob
+from discoverer.easy_rows import a_start, blob, is_guess
 
 from igcd.discoverer import CategoryDiscoverer, decisions
 from igcd.memory.category_ledger import DiscovererError
-
-
-def is_guess(model, label):
-    """Of each row kept of a category whether nobody labeled it."""
-    kept = model._kept.entries
-    return kept.is_pseudo[kept.categories == model.ledger_.find(label).id].numpy()
 
 
 def rows_of(model, label):

@@ -1,5 +1,4 @@
 # ruff: noqa: N806 - X is what scikit-learn calls the features
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -7,7 +6,6 @@ from discoverer.easy_rows import WIDTH, a_start, blob, blobs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.base import clone
-from sklearn.datasets import load_digits
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -15,21 +13,14 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from igcd.discoverer import CategoryDiscoverer, estimator
-from igcd.errors import IgcdError
 from igcd.functional.assignment import contingency, match
 from igcd.functional.discovery import discover
-from igcd.memory.category_ledger import CategoryLedger, DiscovererError
+from igcd.memory.category_ledger import DiscovererError
 
 
 def kept_keys(model):
     """The rows a model keeps, and their categories."""
     return dict(zip(model._kept.entries.image_ids, model._kept.entries.categories.tolist(), strict=True))
-
-
-def is_guess(model, label):
-    """Of each row kept of a category whether nobody labeled it."""
-    kept = model._kept.entries
-    return kept.is_pseudo[kept.categories == model.ledger_.find(label).id].numpy()
 
 
 def discovered_as(found, truth):
@@ -227,53 +218,6 @@ def test_scale_is_not_information(model, factor, dtype):
     np.testing.assert_array_equal(scaled.partial_fit(factor * new).labels_, model.partial_fit(new).labels_)
 
 
-def test_numbers_too_large_for_a_label_change_nothing(model):
-    X, y, _ = a_start()
-    for label in (2**62, 2**62 - 1, 10**30):
-        with pytest.raises(
-            DiscovererError,
-            match=r"labels (leave no room|must be numbers from) ",
-        ):
-            CategoryDiscoverer().fit(X, [label if value == 3 else value for value in y.tolist()])
-    before = a_picture(model)
-    for name in (10**30, 10**400, 2**62, -(2**62), float("inf")):
-        with pytest.raises(DiscovererError, match=r"labels must be numbers from .* to 4611686018427387903, got "):
-            model.rename(1000, name)
-        with pytest.raises(DiscovererError, match="labels must be numbers from "):
-            model.split(1000, X[model.labels_ == 1000][:3], name=name)
-    for label in (2**62, 10**30):
-        with pytest.raises(DiscovererError, match="labels must be numbers from "):
-            model.partial_fit(blob(9, 2), [label, -1])
-    with pytest.raises(
-        DiscovererError, match=r"first_novel must be .* to 2\*\*62 - 1, or 'auto', got 10{30}; change it"
-    ):
-        model.set_params(first_novel=10**30).fit(X, y)
-    model.set_params(first_novel="auto")
-    assert a_picture(model) == before
-
-
-def a_picture(model):
-    """All that a model holds, to be compared."""
-    tensors, metadata = model.state_dict()
-    return {name: tensor.tolist() for name, tensor in tensors.items()}, metadata
-
-
-def test_a_call_that_fails_changes_nothing(model, monkeypatch):
-    X = np.concatenate([blob(4, 6, seed=2), blob(4, 6, seed=2), blob(9, 40)])
-    y = [70] * 6 + [71] * 6 + [-1] * 40  # equal rows under two labels, both new
-    for failing in ("rehearsed_sharpness", "discover", "Discovery"):
-        before = a_picture(model)
-        with monkeypatch.context() as patch:
-            patch.setattr(estimator, failing, out_of_memory)
-            patch.setattr(model, "_n_calibrated", 1)
-            calibrated = model._n_calibrated
-            for learn in (model.partial_fit, model.fit):
-                with pytest.raises(MemoryError):
-                    learn(X, y)
-                assert model._n_calibrated == calibrated
-        assert a_picture(model) == before
-
-
 def test_equal_rows_under_two_new_labels_are_one_category(model):
     X = blob(9, 6)
     model.partial_fit(np.concatenate([X, X, X[:1]]), [70] * 6 + [71] * 6 + [71])
@@ -282,10 +226,6 @@ def test_equal_rows_under_two_new_labels_are_one_category(model):
     categories = [kept[key] for key in model.row_keys(X)]
     assert categories == [model.ledger_.find(71).id] + [model.ledger_.find(70).id] * 5
     assert set(model.predict(X)) <= {70, 71}
-
-
-def out_of_memory(*_args, **_options):
-    raise MemoryError
 
 
 # How many ------------------------------------------------------------------------------------------------------------
@@ -350,176 +290,3 @@ def test_probabilities_are_honest(digits):
     assert probs.max(axis=1).mean() == pytest.approx(right.mean(), abs=0.2)
     sure = probs.max(axis=1) > np.median(probs.max(axis=1))
     assert right[sure].mean() > right[~sure].mean()
-
-
-# Later batches -------------------------------------------------------------------------------------------------------
-
-
-def test_a_later_batch_extends_or_opens_and_never_renumbers(model):
-    before = dict(zip(model.category_ids_.tolist(), model.categories_.tolist(), strict=True))
-    X, truth = blobs([1, 4, 5, 6, 7], seed=1)
-    first = model.predict(X)
-    model.partial_fit(X)
-    after = dict(zip(model.category_ids_.tolist(), model.categories_.tolist(), strict=True))
-    assert after == before | {6: 1002, 7: 1003}
-    old = np.isin(truth, [1, 4, 5])
-    assert (model.labels_[old] == first[old]).mean() > 0.9
-    assert ((model.labels_ == first) | (model.labels_ == -1))[old].all(), "the others are unsure"
-    assert {*model.labels_[~old]} <= {1002, 1003, -1} and len({*model.predict(X[~old])}) == 2
-    assert {found.batch for found in model.discoveries_} == {0, 1}
-
-
-def test_the_same_batch_again_changes_nothing(model):
-    X, _, _ = a_start()
-    labels, categories = model.labels_, model.categories_
-    model.partial_fit(X)
-    np.testing.assert_array_equal(model.labels_, labels)
-    np.testing.assert_array_equal(model.categories_, categories)
-
-
-def mixture(n_categories=20, n=40, width=24):
-    """Gaussian categories that overlap a little."""
-    generator = np.random.default_rng(4)
-    centers, truth = generator.normal(size=(n_categories, width)), np.repeat(np.arange(n_categories), n)
-    order = generator.permutation(len(truth))
-    return (centers[truth] + 0.4 * generator.normal(size=(len(truth), width)))[order], truth[order]
-
-
-@pytest.mark.parametrize("scene", ["digits", "mixture"])
-def test_rows_keep_their_category_after_a_later_batch(scene):
-    X, truth = load_digits(return_X_y=True) if scene == "digits" else mixture()
-    n_known, n_later = (5, 7) if scene == "digits" else (10, 15)
-    is_first = (truth < n_later) & (np.arange(len(X)) % 2 == 0)
-    y = np.where((truth < n_known) & (np.arange(len(X)) % 4 == 0), truth, -1)
-    model = CategoryDiscoverer().fit(X[is_first], y[is_first])
-    before, categories = model.predict(X[is_first]), model.categories_
-    model.partial_fit(X[~is_first])
-    after = model.predict(X[is_first])
-    assert model.n_novel_ > len(categories) - n_known, "the later batch opens categories"
-    stayed = (after == before)[np.isin(after, categories)]
-    assert stayed.mean() >= 0.97
-    assert np.isin(after, categories).mean() > 0.9
-
-
-def test_a_label_may_name_a_discovery_by_its_number(model):
-    X = blob(4, 6, seed=2)
-    label = int(model.predict(X)[0])
-    model.partial_fit(X, [label] * 6)
-    assert model.ledger_.find(label).status == "known" and model.n_novel_ == 1
-    assert model.categories_.tolist() == [0, 1, 2, 3, 1000, 1001]
-    assert (~is_guess(model, label)).sum() == 6 and is_guess(model, label).any()
-
-
-def test_a_new_label_whose_rows_fall_into_a_discovery_names_it(model):
-    X = blob(5, 6, seed=2)
-    found = model.ledger_.find(int(model.predict(X)[0]))
-    model.partial_fit(X, [50] * 6)
-    assert model.ledger_.categories[found.id].label == 50
-    assert model.ledger_.find(found.label).id == found.id, "the number it was found under still leads to it"
-    assert len(model.categories_) == 6 and model.n_novel_ == 1
-
-
-def test_a_new_label_elsewhere_opens_a_category(model):
-    model.partial_fit(blob(9, 6), [50] * 6)
-    assert model.categories_.tolist() == [0, 1, 2, 3, 1000, 1001, 50] and model.n_novel_ == 2
-    assert set(model.predict(blob(9, 10, seed=3))) == {50}
-
-
-def test_labels_that_take_all_of_a_discovery_make_it_that_category(model):
-    X, _, _ = a_start()
-    label = int(model.categories_[-1])
-    model.partial_fit(X[model.labels_ == label], [0] * int((model.labels_ == label).sum()))
-    assert label not in model.categories_
-    assert model.ledger_.find(label).label == 0
-
-
-def test_what_was_labeled_once_needs_no_label_again():
-    X, y, _ = a_start()
-    model = CategoryDiscoverer().fit(X, y)
-    model.partial_fit(X[[0]], [3])  # a person corrects a label
-    model.partial_fit(X[[0]])
-    assert model.labels_.tolist() == [3]
-
-
-def test_what_is_kept_is_bounded(model):
-    for seed in range(3):
-        model.partial_fit(*blobs(range(4), 80, seed=seed))
-    sizes = np.bincount(model.state_dict()[0]["kept.categories"].numpy())
-    assert len(sizes) == 6 and sizes.max() == 50 and model.means_.shape == (6, WIDTH)
-
-
-def test_classes_catch_a_misspelled_label(model):
-    with pytest.raises(DiscovererError, match="labels must be among classes, got 5"):
-        model.partial_fit(blob(5, 2), [5, -1], classes=[0, 1, 4])
-    model.partial_fit(blob(0, 2), [0, -1], classes=[4])
-    with pytest.raises(DiscovererError, match="labels must be among classes, got 'fxo'"):
-        CategoryDiscoverer().partial_fit(blob(0, 2), ["fox", "fxo"], classes=["fox"])
-
-
-# Labels and parameters -----------------------------------------------------------------------------------------------
-
-
-def test_minus_one_and_one_alone_are_two_categories_by_default():
-    X = np.concatenate([blob(0, 10), blob(1, 10)])
-    y = np.repeat([-1, 1], 10)
-    with pytest.warns(UserWarning, match="set unlabeled=-1"):
-        model = CategoryDiscoverer().fit(X, y)
-    assert model.categories_.tolist() == [-1, 1]
-    model.partial_fit(X[:2], [-1, -1])
-    assert model.n_novel_ == 0
-    model = CategoryDiscoverer(unlabeled=-1).fit(X, y)
-    assert model.categories_.tolist() == [1, 1000]
-
-
-def test_another_mark_for_unlabeled():
-    X, y, _ = a_start()
-    names = np.array(["a", "b", "c", "d", "?"])
-    model = CategoryDiscoverer(unlabeled="?").fit(X, names[y])
-    assert model.categories_.tolist() == ["a", "b", "c", "d", "novel 1", "novel 2"]
-    assert set(model.assign(-blob(0, 3))) == {"?"}
-    assert CategoryDiscoverer(unlabeled="?").fit(X).categories_.tolist()[0] == "novel 1"
-    with pytest.raises(DiscovererError, match="labels are numbers, so unlabeled must be one, got '\\?'"):
-        CategoryDiscoverer(unlabeled="?").fit(X, y)
-
-
-def test_numbers_of_discoveries_stay_clear_of_labels():
-    X, y, _ = a_start()
-    y = np.where(y >= 0, y + 120, -1)
-    assert CategoryDiscoverer().fit(X, y).categories_.tolist()[-2:] == [10_000, 10_001]
-    assert CategoryDiscoverer(first_novel=122).fit(X, y).categories_.tolist()[-2:] == [124, 125], "taken ones skipped"
-
-
-def test_labels_are_of_one_kind(model):
-    with pytest.raises(DiscovererError, match="of one kind at every call, int as at the first, got text"):
-        model.partial_fit(blob(0, 2), ["fox", ""])
-    with pytest.raises(DiscovererError, match="all numbers or all texts, got int, str"):
-        CategoryDiscoverer().fit(blob(0, 2), np.array(["fox", 3], dtype=object))
-    with pytest.raises(ValueError, match="continuous"):
-        CategoryDiscoverer().fit(blob(0, 2), [0.5, 1.5])
-
-
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        *[("n_novel", -1), ("n_novel", 2.5), ("granularity", "fine"), ("granularity", float("inf")), ("unsure", 1.5)],
-        *[("n_components", 0), ("unsure", "never"), ("n_kept", 1), ("unlabeled", None), ("first_novel", -3)],
-        *[("first_novel", 10**30), ("random_state", -1), ("random_state", "none")],
-    ],
-)
-def test_a_wrong_parameter_is_named(name, value):
-    with pytest.raises(DiscovererError, match=f"^{name} must be .*, got {value!r}; change it"):
-        CategoryDiscoverer(**{name: value}).fit(*a_start()[:2])
-
-
-def test_errors_are_ours_and_scikit_learns():
-    assert issubclass(DiscovererError, IgcdError) and issubclass(DiscovererError, ValueError)
-
-
-def test_a_ledger_never_uses_an_id_twice():
-    ledger = CategoryLedger(kind="text", unlabeled="", first_novel=1)
-    a, b, c = ledger.open("a"), ledger.open(), ledger.open()
-    ledger.reject(b)
-    ledger.merge(a, c)
-    assert ledger.open() == 3 and ledger.labels([a, b, c, 3, -1]).tolist() == ["a", "", "a", "novel 3", ""]
-    assert CategoryLedger.from_state(ledger.state()).categories == ledger.categories
-    assert replace(ledger.categories[c], merged_into=None).status == "merged"

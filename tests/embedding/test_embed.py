@@ -119,6 +119,7 @@ def test_nothing_readable_is_an_error(tmp_path, encoder):
         embed(files, begin(tmp_path / "out", files, encoder), Here(encoder))
 
 
+@pytest.mark.slow  # OpenVINO compiles the network
 def test_openvino_gives_the_same_features_to_a_thousandth(config, encoder):
     pytest.importorskip("openvino", reason="--engine openvino needs the extra `openvino`")
     other = photo_encoder(build_encoder(config, quarantine=Quarantine()), "openvino")

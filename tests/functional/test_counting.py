@@ -6,6 +6,7 @@ import torch
 from sklearn.metrics import silhouette_score
 
 from igcd.errors import IgcdError
+from igcd.functional import counting
 from igcd.functional.counting import (
     COUNT_METHODS,
     count_by_density,
@@ -14,6 +15,7 @@ from igcd.functional.counting import (
     mean_silhouette,
 )
 from igcd.functional.discovery import discover
+from igcd.functional.kmeans import kmeans
 from igcd.functional.projection import fit_projection
 
 
@@ -137,3 +139,21 @@ def test_bad_input_is_an_error(change, message):
     arguments = {"method": "density", "labeled": labeled, "labels": labels, "unlabeled": unlabeled} | change
     with pytest.raises(IgcdError, match=message):
         estimate_count(generator=gen(0), **arguments)
+
+
+@pytest.mark.parametrize("method", ["kmeans", "silhouette"])
+def test_each_number_is_tried_with_one_start_unless_asked_otherwise(method, monkeypatch):
+    starts = []
+
+    def noted(*args, n_starts=1, **options):
+        starts.append(n_starts)
+        return kmeans(*args, n_starts=n_starts, **options)
+
+    monkeypatch.setattr(counting, "kmeans", noted)
+    labeled, labels, unlabeled = stage(3, 2)
+    count = getattr(counting, f"count_by_{method}")
+    count(labeled, labels, unlabeled, generator=gen(0))
+    assert starts and set(starts) == {1}
+    starts.clear()
+    count(labeled, labels, unlabeled, generator=gen(0), n_starts=2)
+    assert set(starts) == {2}

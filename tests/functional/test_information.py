@@ -6,6 +6,7 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
+from igcd.functional import information
 from igcd.functional.information import (
     choose_conditional_weight,
     entropy_of_mean,
@@ -63,3 +64,19 @@ def test_the_weight_that_fits_the_labels_best_is_taken():
     categories = torch.where(torch.arange(60) % 3 == 0, truth, -1)
     assert choose_conditional_weight(x, categories, torch.eye(8)[:3], n_steps=3, weights=(0.2, 0.9)) == 0.2  # a tie
     assert choose_conditional_weight(x, torch.full((60,), -1), torch.eye(8)[:3], n_steps=3) == 1.0
+
+
+def test_the_numbers_are_pims_unless_others_are_given(monkeypatch):
+    x, truth = blobs(10)
+    start = torch.eye(8)[:3]
+    numbers = {"scale": 25.0, "learning_rate": 1e-3, "weight_decay": 1e-2}
+    by_default = maximise_information(x, truth, start, conditional_weight=0.5, n_steps=5)
+    assert torch.equal(by_default, maximise_information(x, truth, start, conditional_weight=0.5, n_steps=5, **numbers))
+    other = maximise_information(x, truth, start, conditional_weight=0.5, n_steps=5, **numbers | {"scale": 26.0})
+    assert not torch.equal(by_default, other)
+    scales = []
+    monkeypatch.setattr(
+        information, "maximise_information", lambda *_args, scale, **_options: scales.append(scale) or start
+    )
+    choose_conditional_weight(x, truth, start, n_steps=5)
+    assert scales == [25.0] * len(information.CONDITIONAL_WEIGHTS)

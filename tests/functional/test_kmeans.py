@@ -254,3 +254,10 @@ def test_an_empty_cluster_takes_no_image_that_is_its_own_center():
     first = torch.tensor([[0.0], [10.0], [5.5]])
     found = kmeans(features, n_clusters=3, generator=gen(0), initial_centers=first, tolerance=0.0)
     assert found.centers[:, 0].tolist() == [0.0, 10.0, 5.5] and found.clusters.tolist() == [0, 0, 1, 1]
+
+
+def test_a_cluster_that_gives_its_farthest_image_away_has_the_mean_of_the_others():
+    features = torch.tensor([[0.0], [1.0], [2.0], [9.0]])
+    first = torch.tensor([[3.0], [100.0]])  # nobody is near the second: it gets the image at 9
+    found = kmeans(features, n_clusters=2, generator=gen(0), initial_centers=first, tolerance=0.0, n_iterations=1)
+    assert found.centers[:, 0].tolist() == [1.0, 9.0]

@@ -58,8 +58,10 @@ def test_a_category_that_is_dropped_leaves_the_others_as_they_are():
     assert torch.equal(kept.weights, fitted.weights[:, [0, 3]]) and torch.equal(kept.inverse, fitted.inverse)
 
 
-def test_the_ridge_has_the_least_error_on_rows_left_out():
+@pytest.mark.parametrize("size", [1.0, 0.05])  # of small rows all eigenvalues are below 1
+def test_the_ridge_has_the_least_error_on_rows_left_out(size):
     rows, categories = rows_of(25, 3)
+    rows = size * rows
 
     def error(ridge):
         total = 0.0
@@ -69,7 +71,7 @@ def test_the_ridge_has_the_least_error_on_rows_left_out():
             total += float((one_hot(categories[i], 3).double() - rows[i].double() @ weights).square().sum())
         return total
 
-    ridges = (0.01, 1.0, 10.0, 1000.0)
+    ridges = (1e-4, 1e-3, 0.01, 0.1, 1.0, 10.0, 1000.0)
     assert choose_ridge(rows, categories, ridges=ridges) == min(ridges, key=error)
 
 
@@ -86,3 +88,11 @@ def test_an_expanded_row_has_the_row_in_it():
 def test_a_ridge_of_nothing_is_refused():
     with pytest.raises(IgcdError, match="above 0, got 0"):
         no_rows(3, ridge=0)
+
+
+def test_ridges_from_a_ten_thousandth_to_a_thousand_are_tried():
+    generator = torch.Generator().manual_seed(0)
+    easy = torch.eye(3).repeat(10, 1), torch.arange(3).repeat(10)  # any shrinking is wrong
+    noise = torch.randn(200, 5, generator=generator), torch.randint(3, (200,), generator=generator)
+    assert choose_ridge(*easy) == pytest.approx(1e-4)
+    assert choose_ridge(*noise) == pytest.approx(1e3)

@@ -30,5 +30,15 @@ def test_a_large_table_is_mapped_as_long_as_it_is_held(monkeypatch):
     assert deleted_files() == before
 
 
+@pytest.mark.skipif(not Path("/proc/self/maps").is_file(), reason="only Linux lists what is mapped")
+@pytest.mark.parametrize(("mapped_from", "n_mapped"), [(1_600, 1), (1_601, 0)])
+def test_a_table_of_1600_bytes_is_mapped_from_1600_on(monkeypatch, mapped_from, n_mapped):
+    monkeypatch.setattr(mapped_tables, "MAPPED_FROM", mapped_from)
+    before = deleted_files()
+    table = half_table(100, 8)
+    assert deleted_files() == before + n_mapped
+    del table
+
+
 def test_a_small_table_is_in_memory():
     assert half_table(0, 8).shape == (0, 8) and half_table(3, 4).dtype == torch.float16

@@ -1,10 +1,15 @@
+import builtins
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from igcd.errors import IgcdError
-from igcd.functional.neighbors import SIMILARITY_STEPS, Neighbors, nearest_neighbors, neighbor_graph
+from igcd.functional.neighbors import SIMILARITY_STEPS, Neighbors, nearest_neighbors, neighbor_graph, searching_with
+
+STEP = 1.1 / SIMILARITY_STEPS
+"""Sums in another order may be rounded to the next step."""
 
 
 def on_circle(degrees):
@@ -103,3 +108,61 @@ def test_bad_input_is_an_error():
     features[5, 2] = torch.nan
     with pytest.raises(IgcdError, match="position 5"):
         neighbor_graph(features, 2)
+
+
+@pytest.mark.parametrize(("steps_apart", "order"), [(0.4, [0, 1]), (2.0, [1, 0])])
+def test_cosines_closer_than_a_millionth_tie_and_the_lower_index_comes_first(steps_apart, order):
+    cosines = torch.tensor([0.5, 0.5 + steps_apart / 2**20], dtype=torch.float64)
+    features = torch.stack([cosines, (1 - cosines.square()).sqrt()], dim=1)
+    assert nearest_neighbors(torch.tensor([[1.0, 0.0]], dtype=torch.float64), features, 2).idx.tolist() == [order]
+
+
+# A search that is not exact ------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def exact_graph():
+    rows = torch.randn(1_200, 12, generator=torch.Generator().manual_seed(0))
+    return rows, neighbor_graph(rows, 8)
+
+
+def test_without_the_package_the_graph_is_exact_and_says_that_it_takes_long(monkeypatch, exact_graph):
+    rows, exact = exact_graph
+    real_import = builtins.__import__
+
+    def without(name, *args, **kwargs):
+        if name == "pynndescent":
+            raise ImportError(name)
+        return real_import(name, *args, **kwargs)
+
+    monkeypatch.setattr(builtins, "__import__", without)
+    with pytest.warns(UserWarning, match="extra `scale`"):
+        found = neighbor_graph(rows, 8, approximate_above=1_000)
+    assert torch.equal(found.idx, exact.idx) and found.recall == 1
+
+
+def test_rows_that_nobody_found_are_searched_exactly(exact_graph):
+    rows, exact = exact_graph
+
+    def half_blind(features, k, *, seed):  # noqa: ARG001
+        idx = exact.idx.clone()
+        idx[::2, -1] = -1
+        return idx
+
+    with searching_with(half_blind):
+        found = neighbor_graph(rows, 8, approximate_above=1_000)
+    assert torch.equal(found.idx, exact.idx)
+    torch.testing.assert_close(found.similarity, exact.similarity, rtol=0, atol=STEP)
+    assert found.recall == 1
+
+
+def test_recall_is_the_share_that_is_right(exact_graph):
+    rows, exact = exact_graph
+    farthest = neighbor_graph(-rows, 1).idx  # any row that is far away
+
+    def two_of_eight_wrong(features, k, *, seed):  # noqa: ARG001
+        return torch.cat([exact.idx[:, :6], farthest, (farthest + 1) % len(rows)], dim=1)
+
+    with searching_with(two_of_eight_wrong):
+        found = neighbor_graph(rows, 8, approximate_above=1_000)
+    assert 0.75 <= found.recall < 1

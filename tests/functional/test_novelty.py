@@ -205,3 +205,12 @@ def test_a_margin_cannot_be_calibrated_with_one_category():
 def test_matching_needs_labeled_images():
     with pytest.raises(IgcdError, match="at least one labeled image"):
         match_known(torch.eye(2), torch.empty(0, 2), torch.empty(0, dtype=torch.int64))
+
+
+def test_peaks_that_share_most_neighbors_count_once_unless_asked_otherwise():
+    categories = torch.arange(6).repeat_interleave(12)
+    noise = 0.35 * torch.randn(72, 8, generator=torch.Generator().manual_seed(39))
+    features = torch.nn.functional.normalize(torch.eye(8)[categories] + noise, dim=1)
+    expected = slow_calibration(features, categories, 2, max_iou=0.6)
+    assert expected != pytest.approx(slow_calibration(features, categories, 2, max_iou=1.0))
+    assert calibrate_margin(features, categories, n_neighbors=2) == pytest.approx(expected)

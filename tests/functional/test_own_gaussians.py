@@ -45,6 +45,12 @@ def test_samples_are_those_of_numpy_and_one_row_has_the_identity():
     assert torch.equal(samples[2], torch.eye(3, dtype=torch.float64)) and torch.equal(means[2], rows[0])
 
 
+def test_no_category_has_no_covariance():
+    rows, categories = rows_of(4, 1)
+    means, samples = sample_covariances(rows, categories, n_categories=0)
+    assert means.shape == (0, 3) and samples.shape == (0, 3, 3)
+
+
 def test_many_small_steps_are_the_closed_form():
     samples = sample_covariances(*rows_of(20, 2), n_categories=2)[1]
     taken = torch.eye(3, dtype=torch.float64).repeat(2, 1, 1)

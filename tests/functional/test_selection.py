@@ -3,7 +3,7 @@ from functools import partial
 import pytest
 import torch
 
-from igcd.functional.selection import herding, select_at_random, select_by_density, select_per_category
+from igcd.functional.selection import herding, select_at_random, select_by, select_by_density, select_per_category
 
 
 def on_circle(degrees):
@@ -50,3 +50,15 @@ def test_each_category_is_chosen_from_its_own_images(select):
     assert categories[chosen].tolist() == [3] * 4 + [5] * 4 + [8] * 4
     of_three = (categories == 3).nonzero()[:, 0]
     assert chosen[:4].tolist() == of_three[select(features[of_three], 4)].tolist()
+
+
+def test_ways_are_known_by_their_names():
+    features = torch.nn.functional.normalize(torch.randn(30, 3, generator=torch.Generator().manual_seed(0)), dim=1)
+
+    def by(way):
+        return select_by(way, n_neighbors=4, generator=torch.Generator().manual_seed(1))(features, 5).tolist()
+
+    assert by("herding") == herding(features, 5).tolist()
+    assert by("random") == select_at_random(features, 5, generator=torch.Generator().manual_seed(1)).tolist()
+    assert by("density") == select_by_density(features, 5, n_neighbors=4).tolist()
+    assert len({tuple(by(way)) for way in ("herding", "random", "density")}) == 3

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
 from igcd.functional.category_tree import cut_tree, grow_tree
-from igcd.functional.tree_cut import WINDOWS, _agreement, choose_cut, fall_of_heights
+from igcd.functional.tree_cut import WINDOWS, _agreement, _best, choose_cut, fall_of_heights
 
 
 def clouds(n_clouds, n_each, *, seed=0, width=8, spread=0.05):
@@ -142,6 +142,14 @@ def test_renaming_categories_and_shuffling_labels_keep_the_scores(seed):
         for mine, theirs in zip(before[1:], after[1:], strict=True):
             np.testing.assert_allclose(theirs[renamed], mine)
         assert after[0].sum() == pytest.approx(before[0].sum())
+
+
+def test_cuts_that_are_equally_good_say_less():
+    rows, _ = clouds(4, 10)
+    tree, tried = grow_tree(rows, np.ones(len(rows))), np.array([2, 4, 8])
+    scores = np.array([[0.1, 0.5], [0.9, 0.9], [0.2, 0.9]])  # of two draws: one best cut, and two
+    _, variance = _best(tree, tried, scores)
+    assert variance == pytest.approx([0.0, (np.log(8 / 4) / 2) ** 2])
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5])

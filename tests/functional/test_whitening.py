@@ -128,3 +128,23 @@ def test_later_rows_lie_as_far_from_their_mean_as_the_few_that_made_the_space():
     means = torch.stack([white[0][owners == category].mean(dim=0) for category in range(6)])
     seen, later = ((half - means[owners]).norm(dim=1).mean() for half in white)
     assert later < 1.4 * seen  # 2.4 times as far with a round covariance of weight 0.1
+
+
+@pytest.mark.parametrize("n_labeled", [0, 1, 30])
+def test_the_covariance_is_that_of_labels_completed_by_neighbors(n_labeled):
+    """d rows' worth of neighbors, scaled to the spread that labels measure, beside as many as the labels are worth."""
+    scales = torch.tensor([3.0, 1.0, 0.3, 1.0, 1.0, 0.1], dtype=torch.float64)
+    features, owners = clouds(3, 60, seed=1, scales=scales)
+    known = no_statistics(6)
+    if n_labeled:
+        rows = torch.cat([(owners == cloud).nonzero()[:n_labeled, 0] for cloud in range(3)])
+        known = scatter_statistics(features[rows], owners[rows], n_categories=3)
+    freedom = 3 * max(n_labeled - 1, 0)
+    between = slow_neighbor_covariance(features, 3)
+    scale = float(known.scatter.trace()) / freedom / float(between.trace()) if freedom else module.NEIGHBOR_SCALE
+    assert scale == 1 or abs(scale - 1 / scale) > 0.1
+    expected = (known.scatter + 6 * scale * between) / (freedom + 6)
+    share = max(module.SHRINKAGE, 6 / (6 + len(features)))
+    expected = (1 - share) * expected + share * expected.trace() / 6 * torch.eye(6, dtype=torch.float64)
+    matrix = fit_whitening(features, known, generator=gen()).matrix
+    torch.testing.assert_close(matrix.T @ expected @ matrix, torch.eye(6, dtype=torch.float64))

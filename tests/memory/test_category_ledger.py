@@ -175,3 +175,13 @@ def test_the_state_is_json_and_comes_back():
     assert again.categories == book.categories and again.id_of_name == book.id_of_name
     assert again.open() == book.open() and again.categories == book.categories
     assert (again.kind, again.unlabeled, again.first_novel) == ("text", "", 1)
+
+
+def test_a_ledger_never_uses_an_id_twice():
+    ledger = CategoryLedger(kind="text", unlabeled="", first_novel=1)
+    a, b, c = ledger.open("a"), ledger.open(), ledger.open()
+    ledger.reject(b)
+    ledger.merge(a, c)
+    assert ledger.open() == 3 and ledger.labels([a, b, c, 3, -1]).tolist() == ["a", "", "a", "novel 3", ""]
+    assert CategoryLedger.from_state(ledger.state()).categories == ledger.categories
+    assert ledger.categories[c].status == "merged"

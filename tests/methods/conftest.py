@@ -21,8 +21,8 @@ from igcd.training import Optimization
 
 
 @pytest.fixture(scope="module", autouse=True)
-def _narrow(narrow_projector):
-    """`test_projector.py` has one of full width."""
+def _quick(quick_learning):
+    """`test_projector.py` has a projector of full width."""
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,7 @@ import torch
 from igcd.errors import IgcdError
 from igcd.methods.base import N_MEMBERS, BaseMethod
 from igcd.methods.method import Context
+from igcd.methods.novel_count import GivenCounts
 from igcd.training import Optimization
 from igcd.types import UNLABELED, Stage
 
@@ -32,7 +33,8 @@ class Lookup(BaseMethod):
 
     def __init__(self):
         brief = Optimization(1)
-        super().__init__(Context(PlainEncoder(), None, 0), first_stage=brief, later_stages=brief)
+        context = Context(PlainEncoder(), None, 0)
+        super().__init__(context, first_stage=brief, later_stages=brief, count_novel=GivenCounts(()))
         self.forgotten = []
 
     def learn(self, stage):

@@ -57,3 +57,11 @@ def open_page(browser, serve):  # noqa: ARG001 - pages are closed before the ser
     for context in contexts:
         context.close()
     assert not [text for text in complaints if "409" not in text]  # a conflict is meant, and Chromium notes it down
+
+
+@pytest.fixture
+def client(catalog):
+    from review.page_client import client_of
+
+    with client_of(catalog) as opened:
+        yield opened

@@ -20,19 +20,16 @@ from igcd.errors import IgcdError
 from igcd.streams.inat_igcd import (
     PAPER_CATEGORIES,
     PAPER_NEW,
-    PAPER_STAGES,
     REASONS,
-    PlaceAndYearSpec,
     as_record,
     assign,
     beside_the_paper,
-    effective_rules,
     format_places,
-    parse_stages,
     split_by_place_and_year,
     stage_coordinates,
 )
 from igcd.streams.split import format_split
+from igcd.streams.stage_rules import PAPER_STAGES, PlaceAndYearSpec, effective_rules
 
 OBSERVATIONS = from_annotations(annotations(TRAIN, "train"), annotations(VAL, "val"), name="tiny")
 GOLDEN = {
@@ -268,28 +265,6 @@ def test_the_papers_numbers_fit_together():
     assert old == [582, 415, 2832]
     assert PAPER_CATEGORIES[0] + sum(PAPER_NEW[1:]) == 8395
     assert round(sum(PAPER_CATEGORIES[1:]) / 3) == 2779
-
-
-def test_stages_are_read_from_text():
-    text = "2008-2016: north america, Europe; 2017:Oceania; 2018: Asia; 2019: Africa,South America"
-    assert parse_stages(text) == PAPER_STAGES
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("2008-2016:Europe", "at least two stages"),
-        ("", "at least two stages"),
-        ("2008..2016:Europe;2017:Asia", "a stage is written like"),
-        ("2016-2008:Europe;2017:Asia", "first year must not be after the last"),
-        ("2008:Europ\udcff;2017:Asia", "bytes that are not UTF-8"),
-        ("2008:Atlantis;2017:Asia", "continents are Africa.*got Atlantis"),
-    ],
-)
-def test_bad_stages_are_refused(text: str, message: str):
-    with pytest.raises(IgcdError, match=message) as refused:
-        parse_stages(text)
-    assert "\n" not in str(refused.value)
 
 
 def test_photos_of_one_sighting_are_not_parted_by_holding_out():

@@ -26,7 +26,8 @@ from igcd.config import EncoderConfig
 from igcd.data.images import ArrayImages
 from igcd.data.quarantine import Quarantine
 from igcd.data.sized_cache import cached_at_size
-from igcd.encoders.row_store import DiskStore, Library, row_keys
+from igcd.encoders.row_index import row_keys
+from igcd.encoders.row_store import DiskStore, Library
 from igcd.encoders.weights import load_file, load_into, recognize, to_timm_names
 from igcd.runner import EpochCheckpoint
 from igcd.tensor_files import read_tensors, write_tensors

@@ -35,9 +35,9 @@ from igcd.records import read_json, write_json
 from igcd.report.comparison_table import parse_results
 from igcd.report.page import write_report
 from igcd.report.run_records import read_run
-from igcd.streams.inat_igcd import PlaceAndYearSpec, parse_stages
 from igcd.streams.protocols import StreamSpec
 from igcd.streams.split import format_split
+from igcd.streams.stage_rules import PlaceAndYearSpec, parse_stages
 from igcd.types import Predictions
 from igcd.workspace.names import parse_name
 

@@ -277,7 +277,7 @@ def _rewrite(place: Path) -> None:
 
 
 def _become_nobody() -> None:
-    """Drops the rights of root, whom no permission binds; anybody else has none to drop."""
+    """Drops the rights of root, to whom permissions do not apply; anybody else has none to drop."""
     if os.getuid() == 0:
         os.setgroups([])
         os.setgid(NOBODY)

@@ -22,17 +22,15 @@ from igcd.data.taxonomy import format_taxonomy
 from igcd.errors import IgcdError
 from igcd.records import publish, unfinished_name
 from igcd.streams.inat_igcd import (
-    PAPER_STAGES,
-    PlaceAndYearSpec,
     PlaceAndYearSplit,
     as_record,
     beside_the_paper,
     format_places,
-    parse_stages,
     split_by_place_and_year,
     taxa_of,
 )
 from igcd.streams.split import format_split
+from igcd.streams.stage_rules import PAPER_STAGES, PlaceAndYearSpec, parse_stages
 
 N_TRAIN_IMAGES, N_MINI_IMAGES = 2_786_843, 600_000  # train.json and train_mini.json, each with val.json: for the bar
 MAX_SPECIES = 10_000

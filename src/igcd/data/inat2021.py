@@ -162,7 +162,7 @@ class _Columns:
                 raise self._bad_record("category", len(self.categories), KeyError("name"))
             for key in (*RANKS, "common_name"):
                 if not _is_unicode(str(record.get(key) or "")):
-                    error = ValueError(f"{key} {record[key]!r} is no Unicode text")
+                    error = ValueError(f"{key} {record[key]!r} is not Unicode text")
                     raise self._bad_record("category", len(self.categories), error)
             self.categories.append(record)
 

@@ -90,7 +90,7 @@ class Decisions:
 
     @all_or_nothing
     def reject(self, category: Label) -> Self:
-        """Says that this is no category. Rows like it are unsure from now on, and found no category again.
+        """Says that this is not a category. Rows like it are unsure from now on and open no new one.
 
         What was kept of it is remembered as a thing to stay away from, for the last 100 rejected categories.
         """

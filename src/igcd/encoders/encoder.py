@@ -8,7 +8,8 @@ from torch.nn.functional import normalize
 
 from igcd.data.quarantine import Quarantine
 from igcd.encoders.backbone import Backbone
-from igcd.encoders.trunk_cache import CachedViews, Progress, TrunkCache, TrunkViews, embed
+from igcd.encoders.trunk_cache import Progress, TrunkCache
+from igcd.encoders.trunk_views import CachedViews, TrunkViews, embed
 from igcd.encoders.views import Transform
 from igcd.types import Images
 

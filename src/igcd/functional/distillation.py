@@ -1,4 +1,4 @@
-"""Feature distillation: what an image looked like to the previous model, it shall look like to the new one."""
+"""Feature distillation: the new model should see an image as the previous one saw it."""
 
 from typing import Literal
 

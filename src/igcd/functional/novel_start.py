@@ -49,7 +49,7 @@ def novel_centers(
 def is_novel_part(features: Tensor, known: Tensor, *, at_least: int) -> Tensor:
     """Which images are least like the known prototypes: a group of their own. (n, d), (c, d) -> (n,) bool.
 
-    They are told apart by `gap_between_groups` of their similarities, without any label: many stages have none to set a
+    They are separated by `gap_between_groups` of their similarities, without any label: many stages have none to set a
     threshold by, and where there are some, training has made labeled images more like their prototypes than others are.
     """
     if len(known) == 0:

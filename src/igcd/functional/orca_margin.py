@@ -47,7 +47,7 @@ def margin_cross_entropy(logits: Tensor, categories: Tensor, *, margin: float, s
 
 
 def another_of_its_category(labels: Tensor, *, generator: torch.Generator) -> Tensor:
-    """With whom each labeled image forms a pair: any other one of its category, or itself where it is the only one.
+    """The partner of each labeled image: any other one of its category, or itself where it is the only one.
 
     (m,) -> (m,) positions; every other image of a category has the same chance.
 
@@ -64,7 +64,7 @@ def another_of_its_category(labels: Tensor, *, generator: torch.Generator) -> Te
 
 
 def nearest_other(features: Tensor) -> Tensor:
-    """With whom each unlabeled image forms a pair: its nearest neighbor by cosine, itself where it is alone.
+    """The partner of each unlabeled image: its nearest neighbor by cosine, itself where it is alone.
 
     (n, d) -> (n,) positions.
     """

@@ -26,7 +26,7 @@ def category_statistics(features: Tensor, rows: Tensor, *, n_categories: int) ->
     """Mean and variance of the features of each category. (n, d), (n,) -> (c, d), (c, d), (c,).
 
     `rows` are 0 to c − 1, and each of them needs an image. Features are taken as they come: normalise them before
-    where the statistics shall be those of normalised features.
+    for statistics of normalised features.
 
     >>> category_statistics(torch.tensor([[1.0], [3.0], [7.0]]), torch.tensor([0, 0, 1]), n_categories=2)
     CategoryStatistics(means=tensor([[2.],
@@ -83,7 +83,7 @@ def draw_features(means: Tensor, variances: Tensor | float, rows: Tensor, *, gen
 def hardness(means: Tensor, *, tau: float = 0.1) -> Tensor:
     """How often to draw each category, Happy: softmax(mean cosine to the other categories / τ). (c, d) -> (c,).
 
-    A category amid others is harder to keep, so it is drawn more often. A single category is drawn always.
+    A category close to others is harder to keep, so it is drawn more often. A single category is always drawn.
 
     >>> hardness(torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]]), tau=0.5)  # mean cosines 1/2, 1/2, 0
     tensor([0.4223, 0.4223, 0.1554])

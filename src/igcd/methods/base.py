@@ -6,15 +6,17 @@ the parts of its state.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
+from typing import TypedDict
 
 import torch
 from torch import Tensor, nn
 
 from igcd.data.images import digest
-from igcd.encoders.trunk_cache import TrunkViews
+from igcd.encoders.trunk_views import TrunkViews
 from igcd.errors import IgcdError
 from igcd.methods.clusters import ClusterBook
 from igcd.methods.method import Assignment, Context, Discovery
+from igcd.methods.novel_count import CountNovel
 from igcd.methods.states import State, join, part_of
 from igcd.training import Batch, Optimization, train
 from igcd.types import UNLABELED, Images, Stage
@@ -28,12 +30,22 @@ def name_of(images: Images) -> str:
     return digest("\n".join(sorted(images.ids)).encode())
 
 
+class StageOptions(TypedDict):
+    """What every method is made with, beside its own options. One that trains nothing ignores the first two."""
+
+    first_stage: Optimization
+    later_stages: Optimization
+    count_novel: CountNovel
+
+
 class BaseMethod(ABC):
     """The verbs of `igcd.methods.method.Method` that are the same for every method."""
 
-    def __init__(self, context: Context, *, first_stage: Optimization, later_stages: Optimization) -> None:
+    def __init__(
+        self, context: Context, *, first_stage: Optimization, later_stages: Optimization, count_novel: CountNovel
+    ) -> None:
         self._context, self._encoder = context, context.encoder
-        self._first_stage, self._later_stages = first_stage, later_stages
+        self._first_stage, self._later_stages, self._count_novel = first_stage, later_stages, count_novel
         self._book = ClusterBook()
 
     # What a method brings ------------------------------------------------------------------------------------------

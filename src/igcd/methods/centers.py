@@ -3,22 +3,22 @@
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Unpack
 
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from igcd.encoders.trunk_cache import TrunkViews
+from igcd.encoders.trunk_views import TrunkViews
 from igcd.errors import IgcdError
 from igcd.functional.grouping import distinct
 from igcd.functional.kmeans import Clustering, nearest_centers, semi_supervised_kmeans
 from igcd.functional.nearest_center import nearest_center
 from igcd.functional.novel_start import is_alone, novel_centers
-from igcd.methods.base import BaseMethod
+from igcd.methods.base import BaseMethod, StageOptions
 from igcd.methods.method import Context
-from igcd.methods.novel_count import CountNovel
 from igcd.methods.states import State
-from igcd.training import Optimization, numbered_generator
+from igcd.training import numbered_generator
 from igcd.types import Stage
 
 
@@ -37,13 +37,11 @@ class CenterMethod(BaseMethod):
         self,
         context: Context,
         *,
-        first_stage: Optimization,
-        later_stages: Optimization,
-        count_novel: CountNovel,
         n_starts: int,
+        **stages: Unpack[StageOptions],
     ) -> None:
-        super().__init__(context, first_stage=first_stage, later_stages=later_stages)
-        self._count_novel, self._n_starts = count_novel, n_starts
+        super().__init__(context, **stages)
+        self._n_starts = n_starts
         self._clusters = torch.empty(0, dtype=torch.int64)  # (c,) whose centers they are
         self._centers = torch.empty(0, 0)  # (c, d)
 

@@ -8,12 +8,12 @@ clusters. `still_space.py` has the training at the first stage.
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
-from typing import Literal
+from typing import Literal, Unpack
 
 import torch
 from torch import Tensor
 
-from igcd.encoders.trunk_cache import TrunkViews
+from igcd.encoders.trunk_views import TrunkViews
 from igcd.functional.discovery import discover_from_statistics, nearest_mean
 from igcd.functional.gaussian import ScatterStatistics, SharedGaussians, scatter_statistics, shared_gaussians
 from igcd.functional.grouping import distinct
@@ -24,10 +24,9 @@ from igcd.functional.left_out_shrinkage import left_out_shrinkage
 from igcd.methods.base import name_of
 from igcd.methods.feature_space import Features
 from igcd.methods.method import Context, Kept
-from igcd.methods.novel_count import CountNovel, given_number
+from igcd.methods.novel_count import given_number
 from igcd.methods.states import State, part_of
-from igcd.methods.still_space import StillSpaceMethod
-from igcd.training import Optimization
+from igcd.methods.still_space import SpaceOptions, StillSpaceMethod
 from igcd.types import Images, Stage
 
 
@@ -38,32 +37,14 @@ class DensityGaussian(StillSpaceMethod):
         self,
         context: Context,
         *,
-        first_stage: Optimization,
-        later_stages: Optimization,  # nothing is trained later; every method is made alike
-        count_novel: CountNovel,
         features: Features = "frozen",
         n_components: int = 256,
-        frozen_weight: float = 0.5,
         shrinkage: float | Literal["auto"] = "auto",
         granularity: float = 0.0,
-        labeled_weight: float = 0.35,
-        tau: float = 0.1,
-        tau_u: float = 1.0,
-        tau_c: float = 0.07,
+        **options: Unpack[SpaceOptions],
     ) -> None:
-        super().__init__(
-            context,
-            first_stage=first_stage,
-            later_stages=later_stages,
-            features=features,
-            n_components=n_components,
-            frozen_weight=frozen_weight,
-            labeled_weight=labeled_weight,
-            tau=tau,
-            tau_u=tau_u,
-            tau_c=tau_c,
-        )
-        self._count_novel, self._granularity = count_novel, granularity
+        super().__init__(context, features=features, n_components=n_components, **options)
+        self._granularity = granularity
         self._shrinkage_is_given = shrinkage != "auto"
         self._shrinkage: float | Literal["oas"] = "oas" if shrinkage == "auto" else shrinkage
         self._heights: Heights | None = None  # at which categories end

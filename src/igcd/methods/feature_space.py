@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from igcd.encoders.encoder import Encoder, encode
-from igcd.encoders.trunk_cache import TrunkViews
+from igcd.encoders.trunk_views import TrunkViews
 from igcd.errors import IgcdError
 from igcd.functional.projection import Projection, fit_projection
 from igcd.methods.states import part_of, prefixed

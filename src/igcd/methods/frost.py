@@ -5,6 +5,7 @@ unlabeled image for one of a new category. Of the past it keeps statistics, no i
 """
 
 from functools import partial
+from typing import Unpack
 
 import torch
 from torch import Tensor, nn
@@ -14,14 +15,14 @@ from igcd.functional.losses import labeled_loss
 from igcd.functional.novel_start import NovelStart
 from igcd.functional.prototypes import draw_features, mean_variance
 from igcd.functional.rank_statistics import Ranked, pair_cross_entropy, ramp_up, same_ranks, view_consistency
+from igcd.methods.base import StageOptions
 from igcd.methods.cosine_head import CosineHead, HeadedModel
 from igcd.methods.kept_statistics import StatisticsMethod
 from igcd.methods.method import Context
-from igcd.methods.novel_count import CountNovel
 from igcd.methods.predecessor import Predecessor
 from igcd.methods.projector import Projector
 from igcd.methods.two_views import TwoViews, cross_entropy_of_labels, supervised_loss
-from igcd.training import Batch, Optimization
+from igcd.training import Batch
 from igcd.types import Stage
 
 
@@ -42,9 +43,6 @@ class Frost(StatisticsMethod):
         self,
         context: Context,
         *,
-        first_stage: Optimization,
-        later_stages: Optimization,
-        count_novel: CountNovel,
         labeled_weight: float = 0.35,
         tau: float = 0.1,
         tau_u: float = 1.0,
@@ -56,15 +54,9 @@ class Frost(StatisticsMethod):
         pseudo_label_weight: float = 0.01,
         distillation_weight: float = 10.0,
         novel_start: NovelStart = "split",
+        **stages: Unpack[StageOptions],
     ) -> None:
-        super().__init__(
-            context,
-            first_stage=first_stage,
-            later_stages=later_stages,
-            count_novel=count_novel,
-            tau=tau,
-            novel_start=novel_start,
-        )
+        super().__init__(context, tau=tau, novel_start=novel_start, **stages)
         self._labeled_weight, self._tau_u, self._tau_c = labeled_weight, tau_u, tau_c
         self._ranked, self._n_ranked, self._n_drawn = ranked, n_ranked, n_drawn
         self._consistency_weight = consistency_weight

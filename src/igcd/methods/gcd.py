@@ -6,24 +6,25 @@ GCD itself knows one stage; the few images kept of each category, clamped in lat
 
 import json
 from collections.abc import Iterable, Mapping
+from typing import Unpack
 
 import torch
 from torch import Tensor, nn
 
-from igcd.encoders.trunk_cache import TrunkViews
+from igcd.encoders.trunk_views import TrunkViews
 from igcd.functional.grouping import distinct
 from igcd.functional.herding import herding
 from igcd.functional.selection import select_per_category
+from igcd.methods.base import StageOptions
 from igcd.methods.centers import CenterMethod, Known
 from igcd.methods.feature_space import Features, FeatureSpace
 from igcd.methods.kept_images import ImageBuffer
 from igcd.methods.method import Context, Kept
-from igcd.methods.novel_count import CountNovel
 from igcd.methods.projector import Projector, TailAndProjector
 from igcd.methods.stage_views import LabeledViews, labeled_and_replayed
 from igcd.methods.states import State, part_of
 from igcd.methods.two_views import contrastive_loss, two_views
-from igcd.training import Batch, Optimization
+from igcd.training import Batch
 from igcd.types import Stage
 
 
@@ -34,9 +35,6 @@ class Gcd(CenterMethod):
         self,
         context: Context,
         *,
-        first_stage: Optimization,
-        later_stages: Optimization,
-        count_novel: CountNovel,
         features: Features = "tuned",
         labeled_weight: float = 0.35,
         tau_u: float = 1.0,
@@ -45,10 +43,9 @@ class Gcd(CenterMethod):
         n_replay: int = 8,
         frozen_weight: float = 0.5,
         n_components: int = 128,
+        **stages: Unpack[StageOptions],
     ) -> None:
-        super().__init__(
-            context, first_stage=first_stage, later_stages=later_stages, count_novel=count_novel, n_starts=n_starts
-        )
+        super().__init__(context, n_starts=n_starts, **stages)
         self._labeled_weight, self._tau_u, self._tau_c = labeled_weight, tau_u, tau_c
         backbone = self._encoder.backbone
         projector = Projector(backbone.n_features, generator=torch.Generator().manual_seed(context.seed))

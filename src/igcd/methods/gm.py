@@ -7,12 +7,13 @@ both, `_merge_loss` trains one head for all. Both phases are one training, the l
 
 from collections.abc import Iterable, Mapping
 from functools import partial
+from typing import Unpack
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from igcd.encoders.trunk_cache import TrunkViews
+from igcd.encoders.trunk_views import TrunkViews
 from igcd.functional.distillation import feature_distillation
 from igcd.functional.grouping import distinct
 from igcd.functional.herding import category_means, herding
@@ -21,18 +22,18 @@ from igcd.functional.losses import labeled_loss
 from igcd.functional.prototype_novelty import novelty_threshold, similarity_to_known
 from igcd.functional.rank_statistics import Ranked, pair_cross_entropy, same_ranks
 from igcd.functional.selection import select_per_category
+from igcd.methods.base import StageOptions
 from igcd.methods.cosine_head import CosineHead, HeadedModel
 from igcd.methods.feature_space import Features, FeatureSpace
 from igcd.methods.kept_images import ImageBuffer
 from igcd.methods.method import Context, Kept
-from igcd.methods.novel_count import CountNovel
 from igcd.methods.parametric import ParametricMethod
 from igcd.methods.predecessor import Predecessor
 from igcd.methods.projector import Projector
 from igcd.methods.stage_views import LabeledViews, labeled_and_replayed
 from igcd.methods.states import State, part_of
 from igcd.methods.two_views import TwoViews, supervised_loss
-from igcd.training import Batch, Optimization
+from igcd.training import Batch
 from igcd.types import UNLABELED, Stage
 
 MERGE_SHARE = 3
@@ -61,9 +62,6 @@ class GrowAndMerge(ParametricMethod):
         self,
         context: Context,
         *,
-        first_stage: Optimization,
-        later_stages: Optimization,
-        count_novel: CountNovel,
         labeled_weight: float = 0.35,
         tau: float = 0.1,
         tau_u: float = 1.0,
@@ -76,14 +74,9 @@ class GrowAndMerge(ParametricMethod):
         features: Features = "tuned",
         frozen_weight: float = 0.5,
         n_components: int = 128,
+        **stages: Unpack[StageOptions],
     ) -> None:
-        super().__init__(
-            context,
-            first_stage=first_stage,
-            later_stages=later_stages,
-            count_novel=count_novel,
-            tau=tau,
-        )
+        super().__init__(context, tau=tau, **stages)
         self._labeled_weight, self._tau_u, self._tau_c = labeled_weight, tau_u, tau_c
         self._ranked, self._n_ranked = ranked, n_ranked
         self._distillation_weight, self._momentum = distillation_weight, momentum
@@ -191,7 +184,7 @@ class GrowAndMerge(ParametricMethod):
         is_novel: Tensor,
         novel: list[int],
     ) -> None:
-        """Pseudo-labels by the dynamic branch, then one branch for both, and novel prototypes amid their images.
+        """Pseudo-labels by the dynamic branch, then one branch of both; new prototypes are the means of their images.
 
         Known prototypes are merged as the branch is: they followed the dynamic one, of which little is left.
         """

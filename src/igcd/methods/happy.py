@@ -4,6 +4,7 @@ Read top to bottom: `learn` is a stage, `_loss` the objective. Of the past it ke
 """
 
 from functools import partial
+from typing import Unpack
 
 import torch
 from torch import Tensor
@@ -12,12 +13,12 @@ from igcd.functional.distillation import feature_distillation
 from igcd.functional.novel_start import NovelStart
 from igcd.functional.prototypes import draw_categories, draw_features, grouped_entropy, hardness, radius
 from igcd.functional.self_distillation import mutual_distillation
+from igcd.methods.base import StageOptions
 from igcd.methods.kept_statistics import StatisticsMethod
 from igcd.methods.method import Context
-from igcd.methods.novel_count import CountNovel
 from igcd.methods.predecessor import Predecessor
 from igcd.methods.two_views import TwoViews, self_training_loss, supervised_loss
-from igcd.training import Batch, Optimization
+from igcd.training import Batch
 from igcd.types import Stage
 
 
@@ -28,9 +29,6 @@ class Happy(StatisticsMethod):
         self,
         context: Context,
         *,
-        first_stage: Optimization,
-        later_stages: Optimization,
-        count_novel: CountNovel,
         labeled_weight: float = 0.35,
         tau: float = 0.1,
         target_tau: float = 0.05,
@@ -41,15 +39,9 @@ class Happy(StatisticsMethod):
         distillation_weight: float = 1.0,
         hardness_tau: float = 0.1,
         novel_start: NovelStart = "split",
+        **stages: Unpack[StageOptions],
     ) -> None:
-        super().__init__(
-            context,
-            first_stage=first_stage,
-            later_stages=later_stages,
-            count_novel=count_novel,
-            tau=tau,
-            novel_start=novel_start,
-        )
+        super().__init__(context, tau=tau, novel_start=novel_start, **stages)
         self._labeled_weight, self._target_tau, self._tau_u, self._tau_c = labeled_weight, target_tau, tau_u, tau_c
         self._entropy_weight, self._replay_weight = entropy_weight, replay_weight
         self._distillation_weight, self._hardness_tau = distillation_weight, hardness_tau

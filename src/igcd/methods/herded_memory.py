@@ -7,7 +7,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from igcd.encoders.trunk_cache import TrunkViews
+from igcd.encoders.trunk_views import TrunkViews
 from igcd.functional.herding import herding
 from igcd.functional.selection import select_per_category
 from igcd.methods.kept_images import ImageBuffer

@@ -1,17 +1,19 @@
 """What a method keeps of past images when it keeps none of them: the mean and the variance of each cluster."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Unpack
 
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from igcd.encoders.trunk_cache import TrunkViews
+from igcd.encoders.trunk_views import TrunkViews
 from igcd.functional.grouping import distinct
 from igcd.functional.losses import labeled_loss
+from igcd.functional.novel_start import NovelStart
 from igcd.functional.prototypes import CategoryStatistics, category_statistics, join_categories
-from igcd.methods.method import Kept
+from igcd.methods.base import StageOptions
+from igcd.methods.method import Context, Kept
 from igcd.methods.parametric import ParametricMethod
 from igcd.methods.stage_views import LabeledViews
 from igcd.methods.states import State, part_of
@@ -79,8 +81,10 @@ class KeptStatistics:
 class StatisticsMethod(ParametricMethod):
     """A parametric method that keeps statistics of its clusters, and learns from features drawn of them."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - those of ParametricMethod
-        super().__init__(*args, **kwargs)
+    def __init__(
+        self, context: Context, *, tau: float, novel_start: NovelStart = "split", **stages: Unpack[StageOptions]
+    ) -> None:
+        super().__init__(context, tau=tau, novel_start=novel_start, **stages)
         self._statistics = KeptStatistics(self._n_features)
 
     def _take_in_labels(self, stage: Stage) -> set[int]:

@@ -5,18 +5,17 @@ what the n images would do, and the images need not be kept.
 """
 
 from collections.abc import Iterable, Mapping
+from typing import Unpack
 
 import torch
 from torch import Tensor
 
 from igcd.encoders.encoder import encode
-from igcd.encoders.trunk_cache import TrunkViews
-from igcd.methods.base import name_of
+from igcd.encoders.trunk_views import TrunkViews
+from igcd.methods.base import StageOptions, name_of
 from igcd.methods.centers import CenterMethod, Known
 from igcd.methods.method import Context, Kept
-from igcd.methods.novel_count import CountNovel
 from igcd.methods.states import State, part_of
-from igcd.training import Optimization
 from igcd.types import Images, Stage
 
 
@@ -27,14 +26,10 @@ class KMeans(CenterMethod):
         self,
         context: Context,
         *,
-        first_stage: Optimization,  # nothing is trained; every method is made alike
-        later_stages: Optimization,
-        count_novel: CountNovel,
         n_starts: int = 10,
+        **stages: Unpack[StageOptions],
     ) -> None:
-        super().__init__(
-            context, first_stage=first_stage, later_stages=later_stages, count_novel=count_novel, n_starts=n_starts
-        )
+        super().__init__(context, n_starts=n_starts, **stages)
         self._clamped = torch.empty(0, dtype=torch.int64)  # (c,) clusters that stay where they are
         self._sums = torch.empty(0, self._encoder.backbone.n_features)  # (c, d) over their images
         self._counts = torch.empty(0, dtype=torch.int64)  # (c,)

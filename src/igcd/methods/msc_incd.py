@@ -4,6 +4,8 @@ Read top to bottom: `learn` is a stage, `_loss` the objective. Heads of earlier 
 Gaussians of earlier categories keep the new head from claiming them. Of the past it keeps statistics, no image.
 """
 
+from typing import Unpack
+
 import torch
 from torch import Tensor
 from torch.nn.functional import normalize, pad
@@ -11,11 +13,11 @@ from torch.nn.functional import normalize, pad
 from igcd.functional.losses import labeled_loss
 from igcd.functional.prototypes import draw_features
 from igcd.functional.sinkhorn import sinkhorn, soft_cross_entropy
+from igcd.methods.base import StageOptions
 from igcd.methods.kept_statistics import StatisticsMethod
 from igcd.methods.method import Context
-from igcd.methods.novel_count import CountNovel
 from igcd.methods.two_views import TwoViews, cross_entropy_of_labels
-from igcd.training import Batch, Optimization
+from igcd.training import Batch
 from igcd.types import Stage
 
 
@@ -26,15 +28,13 @@ class MscIncd(StatisticsMethod):
         self,
         context: Context,
         *,
-        first_stage: Optimization,
-        later_stages: Optimization,
-        count_novel: CountNovel,
         tau: float = 0.1,
         epsilon: float = 0.05,
         n_rounds: int = 3,
         replay_weight: float = 1.0,
+        **stages: Unpack[StageOptions],
     ) -> None:
-        super().__init__(context, first_stage=first_stage, later_stages=later_stages, count_novel=count_novel, tau=tau)
+        super().__init__(context, tau=tau, **stages)
         self._epsilon, self._n_rounds, self._replay_weight = epsilon, n_rounds, replay_weight
         self._n_frozen = 0  # columns of open clusters that were there before the stage
         for part in (self._model.tail, self._model.projector):

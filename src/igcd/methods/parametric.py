@@ -4,20 +4,19 @@ A method of this kind is a subclass of `ParametricMethod` that brings `learn` an
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Literal
+from typing import Literal, Unpack
 
 import torch
 from torch import Tensor, nn
 
 from igcd.encoders.encoder import encode
-from igcd.encoders.trunk_cache import TrunkViews
+from igcd.encoders.trunk_views import TrunkViews
 from igcd.errors import IgcdError
 from igcd.functional.herding import category_means
 from igcd.functional.novel_start import NovelStart, novel_centers
-from igcd.methods.base import BaseMethod
+from igcd.methods.base import BaseMethod, StageOptions
 from igcd.methods.cosine_head import CosineHead, HeadedModel, random_prototypes
 from igcd.methods.method import Context, Kept
-from igcd.methods.novel_count import CountNovel
 from igcd.methods.projector import Projector
 from igcd.methods.stage_views import LabeledViews, labeled_and_replayed
 from igcd.methods.states import State, part_of
@@ -39,14 +38,12 @@ class ParametricMethod(BaseMethod):
         self,
         context: Context,
         *,
-        first_stage: Optimization,
-        later_stages: Optimization,
-        count_novel: CountNovel,
         tau: float,
         novel_start: NovelStart = "split",
+        **stages: Unpack[StageOptions],
     ) -> None:
-        super().__init__(context, first_stage=first_stage, later_stages=later_stages)
-        self._count_novel, self._tau, self._novel_start = count_novel, tau, novel_start
+        super().__init__(context, **stages)
+        self._tau, self._novel_start = tau, novel_start
         self._model = self._new_model()
 
     def _new_model(self) -> HeadedModel:

@@ -4,16 +4,17 @@ Nothing of the past is kept but the network and its prototypes, so what a stage 
 """
 
 from functools import partial
+from typing import Unpack
 
 from torch import Tensor
 
 from igcd.functional import losses
 from igcd.functional.novel_start import NovelStart
+from igcd.methods.base import StageOptions
 from igcd.methods.method import Context
-from igcd.methods.novel_count import CountNovel
 from igcd.methods.parametric import Loss, ParametricMethod
 from igcd.methods.two_views import TwoViews, self_training_loss
-from igcd.training import Batch, Optimization
+from igcd.training import Batch
 from igcd.types import Stage
 
 
@@ -24,9 +25,6 @@ class SimGcd(ParametricMethod):
         self,
         context: Context,
         *,
-        first_stage: Optimization,
-        later_stages: Optimization,
-        count_novel: CountNovel,
         labeled_weight: float = 0.35,
         epsilon: float = 1.0,
         tau: float = 0.1,
@@ -36,15 +34,9 @@ class SimGcd(ParametricMethod):
         target_tau_end: float = 0.04,
         warmup_share: float = losses.WARMUP_SHARE,
         novel_start: NovelStart = "split",
+        **stages: Unpack[StageOptions],
     ) -> None:
-        super().__init__(
-            context,
-            first_stage=first_stage,
-            later_stages=later_stages,
-            count_novel=count_novel,
-            tau=tau,
-            novel_start=novel_start,
-        )
+        super().__init__(context, tau=tau, novel_start=novel_start, **stages)
         self._labeled_weight, self._epsilon = labeled_weight, epsilon
         self._tau_u, self._tau_c = tau_u, tau_c
         self._target_tau_start, self._target_tau_end = target_tau_start, target_tau_end

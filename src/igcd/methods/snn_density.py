@@ -8,13 +8,13 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from functools import partial
-from typing import Literal
+from typing import Literal, Unpack
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from igcd.encoders.trunk_cache import TrunkViews
+from igcd.encoders.trunk_views import TrunkViews
 from igcd.errors import IgcdError
 from igcd.functional import losses
 from igcd.functional.granularity import Granularity, estimate_granularity
@@ -22,17 +22,17 @@ from igcd.functional.grouping import rank_within_group
 from igcd.functional.novel_peaks import DiscoveryRule, find_novel_peaks
 from igcd.functional.selection import Select, Selection, select_by, select_per_category
 from igcd.memory.support_set import SupportSet
-from igcd.methods.base import BaseMethod
+from igcd.methods.base import BaseMethod, StageOptions
 from igcd.methods.feature_space import Features, FeatureSpace
 from igcd.methods.kept_images import ImageBuffer
 from igcd.methods.method import Context, Discovery, Kept
-from igcd.methods.novel_count import CountNovel, given_number
+from igcd.methods.novel_count import given_number
 from igcd.methods.projector import Projector, TailAndProjector
 from igcd.methods.stage_views import LabeledViews, labeled_and_replayed
 from igcd.methods.states import State, part_of
 from igcd.methods.support import SupportImages
 from igcd.methods.two_views import contrastive_loss, two_views
-from igcd.training import Batch, Optimization
+from igcd.training import Batch
 from igcd.types import IntArray, Stage
 
 NO_IMAGES: IntArray = np.empty(0, dtype=np.int64)
@@ -56,9 +56,6 @@ class SnnDensity(BaseMethod):
         self,
         context: Context,
         *,
-        first_stage: Optimization,
-        later_stages: Optimization,
-        count_novel: CountNovel,
         features: Features = "tuned",
         labeled_weight: float = 0.35,
         epsilon: float = 2.0,
@@ -76,9 +73,9 @@ class SnnDensity(BaseMethod):
         replay_selection: Literal["density", "herding", "none"] = "density",
         frozen_support: Literal["images", "means"] = "images",
         frozen_weight: float = 0.5,
+        **stages: Unpack[StageOptions],
     ) -> None:
-        super().__init__(context, first_stage=first_stage, later_stages=later_stages)
-        self._count_novel = count_novel
+        super().__init__(context, **stages)
         self._labeled_weight, self._epsilon = labeled_weight, epsilon
         self._tau, self._tau_u, self._tau_c = tau, tau_u, tau_c
         self._max_iou, self._discovery = T, discovery

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from igcd.data.images import Concatenation
 from igcd.encoders.encoder import Encoder
-from igcd.encoders.trunk_cache import TrunkViews
+from igcd.encoders.trunk_views import TrunkViews
 from igcd.methods.kept_images import ImageBuffer
 from igcd.types import Images
 

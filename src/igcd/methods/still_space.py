@@ -2,23 +2,33 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from typing import Unpack
 
 import torch
 from torch import Tensor
 
-from igcd.encoders.trunk_cache import TrunkViews
+from igcd.encoders.trunk_views import TrunkViews
 from igcd.errors import IgcdError
 from igcd.functional.grouping import distinct
 from igcd.functional.herding import category_means
-from igcd.methods.base import BaseMethod
+from igcd.methods.base import BaseMethod, StageOptions
 from igcd.methods.cosine_head import CosineHead, HeadedModel
 from igcd.methods.feature_space import Features, FeatureSpace
 from igcd.methods.method import Context
 from igcd.methods.projector import Projector
 from igcd.methods.states import State, part_of
 from igcd.methods.two_views import supervised_loss, two_views
-from igcd.training import Optimization
 from igcd.types import Stage
+
+
+class SpaceOptions(StageOptions, total=False):
+    """Options of the space that are the same for all methods in it."""
+
+    frozen_weight: float
+    labeled_weight: float
+    tau: float
+    tau_u: float
+    tau_c: float
 
 
 class StillSpaceMethod(BaseMethod):
@@ -28,17 +38,16 @@ class StillSpaceMethod(BaseMethod):
         self,
         context: Context,
         *,
-        first_stage: Optimization,
-        later_stages: Optimization,
         features: Features,
         n_components: int,
-        frozen_weight: float,
-        labeled_weight: float,
-        tau: float,
-        tau_u: float,
-        tau_c: float,
+        frozen_weight: float = 0.5,
+        labeled_weight: float = 0.35,
+        tau: float = 0.1,
+        tau_u: float = 1.0,
+        tau_c: float = 0.07,
+        **stages: Unpack[StageOptions],
     ) -> None:
-        super().__init__(context, first_stage=first_stage, later_stages=later_stages)
+        super().__init__(context, **stages)
         self._weights = {"labeled_weight": labeled_weight, "tau": tau, "tau_u": tau_u, "tau_c": tau_c}
         backbone = self._encoder.backbone
         projector = Projector(backbone.n_features, generator=torch.Generator().manual_seed(context.seed))

@@ -5,14 +5,16 @@ paper describes its losses. Each stage starts from the pretrained network again,
 which images came.
 """
 
+from typing import Unpack
+
 from torch import Tensor
 
 from igcd.functional.losses import total_loss
+from igcd.methods.base import StageOptions
 from igcd.methods.method import Context
-from igcd.methods.novel_count import CountNovel
 from igcd.methods.parametric import ParametricMethod
 from igcd.methods.two_views import TwoViews, contrastive_loss, cross_entropy_of_labels
-from igcd.training import Batch, Optimization
+from igcd.training import Batch
 from igcd.types import Stage
 
 
@@ -23,15 +25,13 @@ class Supervised(ParametricMethod):
         self,
         context: Context,
         *,
-        first_stage: Optimization,
-        later_stages: Optimization,
-        count_novel: CountNovel,
         labeled_weight: float = 0.35,
         tau: float = 0.1,
         tau_u: float = 1.0,
         tau_c: float = 0.07,
+        **stages: Unpack[StageOptions],
     ) -> None:
-        super().__init__(context, first_stage=first_stage, later_stages=later_stages, count_novel=count_novel, tau=tau)
+        super().__init__(context, tau=tau, **stages)
         self._labeled_weight, self._tau_u, self._tau_c = labeled_weight, tau_u, tau_c
 
     def learn(self, stage: Stage) -> None:

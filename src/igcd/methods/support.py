@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from igcd.encoders.encoder import Encoder
-from igcd.encoders.trunk_cache import TrunkViews
+from igcd.encoders.trunk_views import TrunkViews
 from igcd.memory.support_set import SupportSet
 from igcd.methods.feature_space import FeatureSpace
 from igcd.methods.kept_images import ImageBuffer

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from igcd.encoders.trunk_cache import TrunkViews
+from igcd.encoders.trunk_views import TrunkViews
 from igcd.functional import losses
 from igcd.functional.self_distillation import mean_entropy_gap, mutual_distillation
 from igcd.training import Batch

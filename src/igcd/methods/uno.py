@@ -5,21 +5,22 @@ past is kept but the network and its prototypes, as with `simgcd`.
 """
 
 from collections.abc import Sequence
+from typing import Unpack
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize, one_hot
 
-from igcd.encoders.trunk_cache import TrunkViews
+from igcd.encoders.trunk_views import TrunkViews
 from igcd.functional.kmeans import kmeans
 from igcd.functional.sinkhorn import sinkhorn, soft_cross_entropy
+from igcd.methods.base import StageOptions
 from igcd.methods.cosine_head import CosineHead, HeadedModel, random_prototypes
 from igcd.methods.method import Context
-from igcd.methods.novel_count import CountNovel
 from igcd.methods.parametric import ParametricMethod
 from igcd.methods.projector import Projector
 from igcd.methods.two_views import TwoViews
-from igcd.training import Batch, Optimization, numbered_generator
+from igcd.training import Batch, numbered_generator
 from igcd.types import Stage
 
 APART = 0.5
@@ -44,16 +45,14 @@ class Uno(ParametricMethod):
         self,
         context: Context,
         *,
-        first_stage: Optimization,
-        later_stages: Optimization,
-        count_novel: CountNovel,
         tau: float = 0.1,
         epsilon: float = 0.05,
         n_rounds: int = 3,
         n_heads: int = 4,
         overclustering: int = 3,
+        **stages: Unpack[StageOptions],
     ) -> None:
-        super().__init__(context, first_stage=first_stage, later_stages=later_stages, count_novel=count_novel, tau=tau)
+        super().__init__(context, tau=tau, **stages)
         self._epsilon, self._n_rounds = epsilon, n_rounds
         self._n_heads, self._overclustering = n_heads, overclustering
         model = self._model

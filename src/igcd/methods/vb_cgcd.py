@@ -5,12 +5,13 @@ Nothing but Gaussians is kept.
 """
 
 from collections.abc import Iterable, Mapping
+from typing import Unpack
 
 import torch
 from sklearn.mixture import GaussianMixture  # type: ignore[import-untyped]
 from torch import Tensor
 
-from igcd.encoders.trunk_cache import TrunkViews
+from igcd.encoders.trunk_views import TrunkViews
 from igcd.functional.discovery import nearest_mean
 from igcd.functional.gaussian import pooled_covariance, scatter_statistics
 from igcd.functional.grouping import distinct
@@ -23,10 +24,8 @@ from igcd.functional.own_gaussians import (
 )
 from igcd.methods.feature_space import Features
 from igcd.methods.method import Context, Kept
-from igcd.methods.novel_count import CountNovel
 from igcd.methods.states import State, part_of
-from igcd.methods.still_space import StillSpaceMethod
-from igcd.training import Optimization
+from igcd.methods.still_space import SpaceOptions, StillSpaceMethod
 from igcd.types import Stage
 
 
@@ -37,33 +36,14 @@ class VbCgcd(StillSpaceMethod):
         self,
         context: Context,
         *,
-        first_stage: Optimization,
-        later_stages: Optimization,  # nothing is trained later; every method is made alike
-        count_novel: CountNovel,
         features: Features = "tuned",
         n_components: int = 384,
         step: float = 5e-4,
         n_steps: int = 1000,
         early_stop: bool = True,
-        frozen_weight: float = 0.5,
-        labeled_weight: float = 0.35,
-        tau: float = 0.1,
-        tau_u: float = 1.0,
-        tau_c: float = 0.07,
+        **options: Unpack[SpaceOptions],
     ) -> None:
-        super().__init__(
-            context,
-            first_stage=first_stage,
-            later_stages=later_stages,
-            features=features,
-            n_components=n_components,
-            frozen_weight=frozen_weight,
-            labeled_weight=labeled_weight,
-            tau=tau,
-            tau_u=tau_u,
-            tau_c=tau_c,
-        )
-        self._count_novel = count_novel
+        super().__init__(context, features=features, n_components=n_components, **options)
         self._step, self._n_steps, self._early_stop = step, n_steps, early_stop
         self._scale = torch.ones(())  # of the space: 1 is the mean variance inside categories
         self._clusters = torch.empty(0, dtype=torch.int64)  # (c,) whose Gaussians they are

@@ -37,7 +37,7 @@ class CategoryCount:
 
 
 def count_categories(clusters: IntArray, categories: IntArray) -> CategoryCount:
-    """Distinct clusters against distinct categories; no prediction is no cluster. (n,), (m,)."""
+    """Distinct clusters against distinct categories; rows without a prediction do not count. (n,), (m,)."""
     return CategoryCount(found=len(np.unique(clusters[clusters != UNLABELED])), true=len(np.unique(categories)))
 
 

@@ -41,7 +41,7 @@ class ComparisonPage:
     """Mean accuracy by row, group and stage."""
     pictures: ComparedPictures | None = None
     pictures_fault: str | None = None
-    """Why there are none although there should be."""
+    """Why they are missing although they should be there."""
 
 
 def write_comparison(page: ComparisonPage, folder: Path) -> Path:

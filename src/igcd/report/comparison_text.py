@@ -216,7 +216,7 @@ def _found(table: ComparisonTable) -> tuple[list[str], list[list[str]]]:
 
 
 def _counts(row: Row) -> dict[str, Spread]:
-    """What is counted and is no score, by its name in the CSV file."""
+    """Counts, which are not scores, by their names in the CSV file."""
     counts = {f"S{stage}.won": value for stage, value in row.won.items()}
     counts |= {f"S{stage}.opened": value for stage, value in row.opened.items()}
     counts |= {f"{whose} {name}": value for whose, scores in row.later_work.items() for name, value in scores.items()}

@@ -17,7 +17,7 @@ NORTH, SOUTH = 84, -58
 CELLS_PER_DEGREE, REDUCTION = 6, 2
 ALPHA_LEVELS = REDUCTION * REDUCTION + 1
 MAX_MARKERS = 1_500
-"""Beyond these, cells are joined: a map of more is no clearer and makes the page heavy."""
+"""Beyond these, cells are joined: more cells make the page heavy and the map no clearer."""
 SMALLEST, LARGEST = 0.8, 2.8  # radius in degrees
 LABELED_SHARE = 0.15
 """A stage's name stands over each continent that has at least this share of its images."""
@@ -139,4 +139,4 @@ def _square(x: float, y: float, r: float) -> str:
 
 
 SHAPES: tuple[Callable[[float, float, float], str], ...] = (_circle, _diamond, _triangle, _square)
-"""Told apart by shape as well as by color."""
+"""They differ in shape as well as in color."""

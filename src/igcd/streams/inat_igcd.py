@@ -1,20 +1,18 @@
 """iNatIGCD: stages by the year and the continent of each observation, and the split that follows from them.
 
 The paper gives the rule in two sentences and its counts in one table; docs/inat_igcd.md says what they leave open. Its
-reading is the default, the others are options of `PlaceAndYearSpec`.
+reading is the default, the others are options of `igcd.streams.stage_rules.PlaceAndYearSpec`.
 """
 
 import csv
 import io
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from igcd.data.geography import CONTINENTS, NO_CONTINENT, continent_of, is_coordinate
 from igcd.data.observations import IMPOSSIBLE_YEAR, NO_YEAR, Observations
@@ -24,51 +22,11 @@ from igcd.errors import IgcdError
 from igcd.streams.protocols import LABEL_RULES, group_of_categories, hold_out
 from igcd.streams.randomness import generator, shuffled
 from igcd.streams.split import Split, make_split
+from igcd.streams.stage_rules import EffectiveRule, PlaceAndYearSpec, describe, effective_rules
 from igcd.types import BoolArray, FloatArray, IntArray
-
-Reading = Literal["replace", "add", "year", "place"]
-
-READINGS: dict[Reading, str] = {
-    "replace": "each stage has its own years and its own continents alone (the default)",
-    "add": "each stage has its own years, and its continents with those of the stages before",
-    "year": "by year only, wherever seen",
-    "place": "by continent only, whenever seen",
-}
 
 NO_STAGE = -1
 N_FAMILIES = 3
-
-
-class StageRule(BaseModel):
-    """Which observations a stage takes."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-    years: tuple[int, int]  # first and last
-    continents: tuple[str, ...]
-
-    @field_validator("years")
-    @classmethod
-    def _in_order(cls, years: tuple[int, int]) -> tuple[int, int]:
-        if years[0] > years[1]:
-            raise ValueError(f"the first year must not be after the last, got {years[0]}-{years[1]}")
-        return years
-
-    @field_validator("continents")
-    @classmethod
-    def _known(cls, continents: tuple[str, ...]) -> tuple[str, ...]:
-        unknown = sorted(set(continents) - set(CONTINENTS))
-        if unknown or not continents:
-            raise ValueError(f"continents are {', '.join(CONTINENTS)}, got {', '.join(unknown) or 'none'}")
-        return continents
-
-
-PAPER_STAGES = (
-    StageRule(years=(2008, 2016), continents=("North America", "Europe")),
-    StageRule(years=(2017, 2017), continents=("Oceania",)),
-    StageRule(years=(2018, 2018), continents=("Asia",)),
-    StageRule(years=(2019, 2019), continents=("Africa", "South America")),
-)
 
 PAPER_CATEGORIES = (3_888, 972, 3_040, 4_324)
 """Categories of each stage; Zhao and Mac Aodha, "Incremental Generalized Category Discovery", ICCV 2023, table A1."""
@@ -76,24 +34,6 @@ PAPER_NEW = (None, 390, 2_625, 1_492)
 """Novel ones among them, from the same table's caption."""
 PAPER_MEAN_IMAGES = 25_000
 """Images per stage on average, from the same table."""
-
-
-class PlaceAndYearSpec(BaseModel):
-    """Everything that decides who is in which stage, apart from the observations and the seed."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
-
-    protocol: Literal["igcd-l", "igcd-u"] = "igcd-l"
-    stages: tuple[StageRule, ...] = Field(default=PAPER_STAGES, min_length=2)
-    reading: Reading = "replace"
-    min_images: int = Field(default=1, ge=1)
-    """A category with fewer training images in a stage is not in that stage."""
-    images_per_stage: int | None = Field(default=None, ge=1)
-    """Training images of a stage, drawn so that no category falls below `min_images`; unset: all."""
-    held_out: float | None = Field(default=None, gt=0, lt=1)
-    """Share of each category's sightings whose images become test images, for observations without any."""
-    returning: Literal["old", "new"] = "old"
-    """Where a category counts that was labeled at an earlier stage, is not now, and comes back unlabeled."""
 
 
 @dataclass(frozen=True)
@@ -192,35 +132,11 @@ def arrivals_by_place_and_year(
         remedy = _remedy(skipped, is_empty=not len(observations))
         raise IgcdError(
             f"no image arrives at {which}; {remedy}, skipped: {reasons}",
-            details=[f"stage {index}: {_describe(rule)}" for index, rule in enumerate(rules)],
+            details=[f"stage {index}: {describe(rule)}" for index, rule in enumerate(rules)],
         )
     known_test = [idx[met[observations.categories[idx]]] for idx in test]
     skipped["test image of a category that no stage has"] = sum(map(len, test)) - sum(map(len, known_test))
     return Arrivals(tuple(train), tuple(known_test), {name: count for name, count in skipped.items() if count})
-
-
-@dataclass(frozen=True)
-class EffectiveRule:
-    """A stage's rule under a reading; None means any."""
-
-    years: tuple[int, int] | None
-    continents: tuple[str, ...] | None
-
-
-def effective_rules(stages: Sequence[StageRule], reading: Reading) -> list[EffectiveRule]:
-    """The rules as the reading understands them.
-
-    >>> [rule.continents for rule in effective_rules(PAPER_STAGES[:3], "add")][-1]
-    ('North America', 'Europe', 'Oceania', 'Asia')
-    """
-    so_far: tuple[str, ...] = ()
-    rules = []
-    for stage in stages:
-        so_far += tuple(continent for continent in stage.continents if continent not in so_far)
-        years = None if reading == "place" else stage.years
-        continents = {"replace": stage.continents, "place": stage.continents, "add": so_far}.get(reading)
-        rules.append(EffectiveRule(years, continents))
-    return rules
 
 
 REASONS = (
@@ -357,35 +273,6 @@ def format_places(observations: Observations, arrivals: Arrivals, cell: float = 
     return text.getvalue()
 
 
-def parse_stages(text: str) -> tuple[StageRule, ...]:
-    """Stages written as `years:continents`, separated by semicolons.
-
-    >>> [rule.years for rule in parse_stages("2008-2016: North America, Europe; 2017: Oceania")]
-    [(2008, 2016), (2017, 2017)]
-    """
-    rules = []
-    for part in filter(None, (part.strip() for part in text.split(";"))):
-        match = re.fullmatch(r"(\d{4})(?:\s*[-–]\s*(\d{4}))?\s*:\s*(.+)", part, re.ASCII)
-        if match is None:
-            raise IgcdError(
-                f"a stage is written like 2008-2016:North America,Europe, got {part!r}; separate stages by semicolons"
-            )
-        known = {name.lower(): name for name in CONTINENTS}
-        names = [known.get(name.strip().lower(), name.strip()) for name in match[3].split(",")]
-        try:
-            rules.append(
-                StageRule(years=(int(match[1]), int(match[2] or match[1])), continents=tuple(dict.fromkeys(names)))
-            )
-        except ValidationError as error:
-            reason = error.errors()[0]["msg"].removeprefix("Value error, ")
-            raise IgcdError(f"stage {part!r}: {reason}; correct it") from None
-        except UnicodeEncodeError:
-            raise IgcdError(f"stage {part!r}: it has bytes that are not UTF-8; type it again") from None
-    if len(rules) < 2:
-        raise IgcdError(f"a stream needs at least two stages, got {len(rules)}; separate stages by semicolons")
-    return tuple(rules)
-
-
 def _of_large_categories(idx: IntArray, categories: IntArray, min_images: int) -> IntArray:
     counts = np.bincount(categories[idx], minlength=1)
     return idx[counts[categories[idx]] >= min_images]
@@ -431,8 +318,3 @@ def _remedy(skipped: Mapping[str, int], *, is_empty: bool) -> str:
         "a column file_name",
         NO_NAME: "give a table with the names of species",
     }.get(main_reason, "choose other stages")
-
-
-def _describe(rule: EffectiveRule) -> str:
-    years = "any year" if rule.years is None else f"{rule.years[0]}-{rule.years[1]}"
-    return f"{years}, {'anywhere' if rule.continents is None else ' and '.join(rule.continents)}"

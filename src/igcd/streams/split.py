@@ -34,7 +34,7 @@ ROLES = ("labeled", "unlabeled", "test")
 COLUMNS = ("stage", "role", "image", "category", "group")
 HEADER = ("igcd-split", "name", "source", "seed", "spec", "columns")
 
-# Stages without any line are possible, so the number is bounded lest one wrong digit makes a billion empty stages.
+# Stages without any line are possible. So the number is bounded: a wrong digit could make a billion empty ones.
 _STAGE = re.compile(r"0|[1-9][0-9]{0,3}")
 _SEED = re.compile(r"0|[1-9][0-9]{0,99}")
 _GROUP = re.compile(r"Old|New|S-(0|[1-9][0-9]{0,3})")

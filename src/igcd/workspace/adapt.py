@@ -29,7 +29,7 @@ from igcd.workspace.photo_files import PhotoFiles, photo_files
 
 FIRST_STAGE = Optimization(n_epochs=15)
 LATER_STAGES = Optimization(n_epochs=10)
-"""Fewer epochs than the paper's 100 and 40: on two cores an adaptation shall take minutes, and first experiments
+"""Fewer epochs than the paper's 100 and 40: an adaptation should take minutes on two cores, and first experiments
 reached most of the gain with 15."""
 
 

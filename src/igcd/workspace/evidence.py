@@ -37,7 +37,7 @@ class Evidence:
     guesses: IntArray  # (n,) category by an earlier discovery, of those nobody decided about or rejected; -1 for none
     is_new: BoolArray  # (n,) to be assigned now
     fresh: frozenset[int]  # photos nobody has looked at; the other new ones were unsure before
-    rejected: tuple[int, ...]  # categories that are none
+    rejected: tuple[int, ...]  # categories a person rejected
     twins: dict[int, list[int]]  # new photo -> its new near-duplicates, which go where it goes
     same_as_label: dict[int, int]  # new photo -> category, where it is a near-duplicate of a labeled photo
 
@@ -58,8 +58,8 @@ def gather_evidence(db: sqlite3.Connection, stage: int, *, again: bool = False) 
     rejected = _rejected(db)
     for category, photos in rejected.items():
         guess_of |= dict.fromkeys(photos[:N_GUESSED], category)
-    spokesmen, twins, same_as_label = _by_group(db, [photo for photo in new if photo not in label_of])
-    ids = sorted({*label_of, *guess_of, *spokesmen})
+    representatives, twins, same_as_label = _by_group(db, [photo for photo in new if photo not in label_of])
+    ids = sorted({*label_of, *guess_of, *representatives})
     return Evidence(
         stage=stage,
         photo_ids=np.array(ids, dtype=np.int64),
@@ -67,7 +67,7 @@ def gather_evidence(db: sqlite3.Connection, stage: int, *, again: bool = False) 
         guesses=np.array(
             [UNLABELED if photo in label_of else guess_of.get(photo, UNLABELED) for photo in ids], dtype=np.int64
         ),
-        is_new=np.isin(ids, spokesmen),
+        is_new=np.isin(ids, representatives),
         fresh=frozenset(photo for photo, is_fresh in new.items() if is_fresh and photo not in label_of),
         rejected=tuple(sorted(rejected)),
         twins=twins,
@@ -185,7 +185,7 @@ def _rejected(db: sqlite3.Connection) -> dict[int, list[int]]:
 
 
 def _by_group(db: sqlite3.Connection, new: Sequence[int]) -> tuple[list[int], dict[int, list[int]], dict[int, int]]:
-    """New photos that speak for their near-duplicates, whom they speak for, and those a labeled photo speaks for."""
+    """One new photo of each group of near-duplicates, the others it represents, and those that a label represents."""
     rows = db.execute(
         """
         SELECT p.id, COALESCE(p.near_duplicate_of, p.id) AS first FROM photos p
@@ -213,9 +213,9 @@ def _by_group(db: sqlite3.Connection, new: Sequence[int]) -> tuple[list[int], di
             continue
         twins.setdefault(representative_of.setdefault(first, photo), []).append(photo)
     same_as_label = {photo: known[first] for photo, first in first_of.items() if first in known}
-    spokesmen = sorted(twins)
+    representatives = sorted(twins)
     return (
-        spokesmen,
+        representatives,
         {photo: [twin for twin in group if twin != photo] for photo, group in twins.items()},
         same_as_label,
     )

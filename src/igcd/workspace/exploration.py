@@ -1,4 +1,4 @@
-"""The photos of a workspace as its report shows them: pictures, places, and what each is held to be."""
+"""The photos of a workspace as its report shows them: pictures, places, and the category of each."""
 
 import sqlite3
 from collections.abc import Mapping, Sequence

@@ -53,7 +53,7 @@ class ExportedPhoto:
         return Path(self.folder, self.path)
 
     def is_guess_of(self, probability: float) -> bool:
-        """Whether it is held to be of a category with at least this probability."""
+        """Whether it was assigned to a category with at least this probability."""
         return self.category_id is not None and self.probability >= probability
 
     @property

@@ -39,7 +39,7 @@ def init_workspace(
 
     labels: a CSV file with the columns path and category, or what COCO or Label Studio wrote, *.json. from_folders: the
     folders are the labels. on_conflict: which label a photo with several gets; without it they are refused. encoder:
-    values of `igcd.config.EncoderConfig` that shall differ from `igcd.workspace.defaults.default_encoder`.
+    values of `igcd.config.EncoderConfig` that differ from `igcd.workspace.defaults.default_encoder`.
     """
     if labels is not None and from_folders:
         raise IgcdError("labels come from a file or from the folders, not from both; give one of the two")

@@ -81,7 +81,7 @@ class StageStatus:
     n_photos: int
     n_labeled: int  # came with a label
     n_confirmed: int  # others that a person has decided about
-    n_guessed: int  # others that are held to be of a category
+    n_guessed: int  # others that were assigned to a category
     n_unsure: int
     n_waiting: int  # not looked at by `discover` yet
     summary: str | None  # what the last discovery said
