@@ -10,7 +10,8 @@ Rows are real features enlarged (`enlarged.py`), 256 numbers each in a mapped fl
 with a long tail; with fewer than 200,000 rows of one category per 100 rows. Half of the categories are known: of each
 some rows are labeled, 1% of all rows together and one of each at least. Each run is a process of its own; what it
 measured is appended to `measured.jsonl`, and a size that is there already is not run again. Seconds are of the wall
-and of the processor. `gigabytes` is the highest resident memory that is not of mapped files, the libraries included.
+and of the processor. `gigabytes` is the highest resident memory that is not of mapped files, the libraries included;
+`highest_in` is the function of igcd in which it is.
 Accuracy is over the unlabeled rows: clusters are matched one to one with categories, known ones by their label.
 `exact` is `CategoryDiscoverer` with an exact graph, `count` is `igcd count` on the file, which has no accuracy.
 fast_hdbscan and evoc cluster the same rows without labels; where one is not installed it is skipped, and that is said.
@@ -183,6 +184,7 @@ def measure(system: str, n: int, folder: Path, exact_up_to: int, *, profiles: bo
         "wall_seconds": round(wall, 1),
         "processor_seconds": round(processor, 1),
         "gigabytes": round(memory.bytes / 1e9, 3),
+        "highest_in": next(iter(gigabytes_of(memory))),
         "recall": round(recall, 4),
         "accuracy": None
         if predicted is None
