@@ -16,6 +16,7 @@ import numpy.typing as npt
 from PIL import Image
 
 from igcd.types import IntArray, Pixels
+from igcd.workspace.catalog import table_of
 from igcd.workspace.feature_store import Features, read_features
 
 HASH_SIDE = 16
@@ -62,7 +63,8 @@ def _codes(hashes: HashBytes, first: int, last: int) -> npt.NDArray[np.uint16]:
     """The bits from `first` to `last` of each hash as a number. (n, 32) -> (n,)."""
     codes = np.zeros(len(hashes), dtype=np.uint16)
     for bit in range(first, last):
-        codes = codes << 1 | hashes[:, bit // 8] >> (7 - bit % 8) & 1
+        codes <<= 1
+        codes |= hashes[:, bit // 8] >> (7 - bit % 8) & 1
     return codes
 
 
@@ -121,13 +123,13 @@ def group(pairs: list[tuple[int, int]], first_of: Mapping[int, int]) -> dict[int
 def find_near_duplicates(db: sqlite3.Connection, stage: int, encoder_key: str) -> dict[int, int]:
     """For each photo of a stage that is a near-duplicate the first photo of its group, among it and all before."""
     usable = "FROM photos WHERE picture_hash IS NOT NULL AND broken IS NULL"
-    stages = np.array(db.execute(f"SELECT id, stage {usable} ORDER BY id").fetchall(), dtype=np.int64).reshape(-1, 2)
-    new_rows = np.flatnonzero(stages[:, 1] == stage)
+    photos = table_of(db, f"SELECT id, stage = ? {usable} ORDER BY id", "i8,?", (stage,))
+    new_rows = np.flatnonzero(photos["f1"])
     if not len(new_rows):
         return {}
     content = b"".join(row["picture_hash"] for row in db.execute(f"SELECT picture_hash {usable} ORDER BY id"))
-    hashes = np.frombuffer(content, dtype=np.uint8).reshape(len(stages), -1)
-    ids = stages[:, 0].tolist()
+    hashes = np.frombuffer(content, dtype=np.uint8).reshape(len(photos), -1)
+    ids = photos["f0"].tolist()
     pairs = [(ids[earlier], ids[later]) for earlier, later in similar_pairs(hashes, new_rows)]
     features = read_features(db, encoder_key, {photo for pair in pairs for photo in pair})
     alike = [pair for pair in pairs if _cosine(features, pair) >= MIN_COSINE]
