@@ -5,7 +5,7 @@
 
 Photos are drawn (color fields with texture, JPEG quality 90, 4:2:0), so nothing has to be there.
 Seconds are those of the processor, not of the clock, so that other programs on the machine hardly change them. Every
-way ends with the same crop and bicubic resize (`igcd.data.decoding.fit`); "reduced" lets the decoder leave out
+way ends with the same crop and bicubic resize (`igcd.data.images.fit`); "reduced" lets the decoder leave out
 frequencies that a picture of twice the wanted size does not have.
 """
 
@@ -18,8 +18,7 @@ from importlib.util import find_spec
 import numpy as np
 from PIL import Image
 
-from igcd.data.decoding import REDUCTION_MARGIN, fit
-from igcd.data.images import decode_image
+from igcd.data.images import REDUCTION_MARGIN, decode_image, fit
 from igcd.types import Pixels
 
 WIDTH, HEIGHT = 500, 375

@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from igcd.data.decoding import decode, fit
-from igcd.data.images import ArrayImages, FileImages
+from igcd.data.decoding import decode
+from igcd.data.images import ArrayImages, FileImages, fit
 from igcd.data.parallel import n_cores
 from igcd.data.quarantine import Quarantine, inspect
 from igcd.types import Pixels

@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from igcd.data.decoding import fit
+from igcd.data.images import fit
 from igcd.metrics.predictions import write_predictions
 from igcd.metrics.scorecard import scorecard
 from igcd.records import write_bytes, write_json

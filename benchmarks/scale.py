@@ -10,7 +10,8 @@ Rows are real features enlarged (`enlarged.py`), 256 numbers each in a mapped fl
 with a long tail; with fewer than 200,000 rows of one category per 100 rows. Half of the categories are known: of each
 some rows are labeled, 1% of all rows together and one of each at least. Each run is a process of its own; what it
 measured is appended to `measured.jsonl`, and a size that is there already is not run again. Seconds are of the wall
-and of the processor. `gigabytes` is the highest resident memory that is not of mapped files, the libraries included.
+and of the processor. `gigabytes` is the highest resident memory that is not of mapped files, the libraries included;
+`highest_in` is the function of igcd in which it is.
 Accuracy is over the unlabeled rows: clusters are matched one to one with categories, known ones by their label.
 `exact` is `CategoryDiscoverer` with an exact graph, `count` is `igcd count` on the file, which has no accuracy.
 fast_hdbscan and evoc cluster the same rows without labels; where one is not installed it is skipped, and that is said.
@@ -33,8 +34,8 @@ import torch
 from enlarged import real_spread, write_enlarged
 
 from igcd.cli.count import estimate_from, read_features
-from igcd.discoverer import CategoryDiscoverer, estimator, space
-from igcd.functional import neighbors
+from igcd.discoverer import CategoryDiscoverer, estimator
+from igcd.functional import neighbors, projection
 from igcd.functional.assignment import contingency, match
 from igcd.types import IntArray
 
@@ -72,10 +73,14 @@ COUNTING = {"method": "density", "granularity": 0.0, "max_categories": None, "n_
 
 
 class HighestMemory:
-    """The highest anonymous resident memory of this process while it is open, in bytes; looked at every 0.1 s."""
+    """The highest anonymous resident memory of this process while it is open, in bytes; looked at every 0.1 s.
+
+    `by_step` has the highest of each function of igcd, as long as it calls no other of igcd.
+    """
 
     def __enter__(self) -> "HighestMemory":
-        self.bytes, self._ends = 0, threading.Event()
+        self.bytes, self.by_step, self._ends = 0, dict[str, int](), threading.Event()
+        self._asked = threading.get_ident()
         self._thread = threading.Thread(target=self._look, daemon=True)
         self._thread.start()
         return self
@@ -89,6 +94,14 @@ class HighestMemory:
             lines = Path("/proc/self/status").read_text().splitlines()
             kilobytes = next(int(line.split()[1]) for line in lines if line.startswith("RssAnon"))
             self.bytes = max(self.bytes, 1024 * kilobytes)
+            step = self._step()
+            self.by_step[step] = max(self.by_step.get(step, 0), 1024 * kilobytes)
+
+    def _step(self) -> str:
+        frame = sys._current_frames().get(self._asked)
+        while frame is not None and "/igcd/" not in frame.f_code.co_filename:
+            frame = frame.f_back
+        return "outside" if frame is None else f"{Path(frame.f_code.co_filename).stem}.{frame.f_code.co_name}"
 
 
 def n_categories_of(n: int) -> int:
@@ -143,7 +156,7 @@ def measure(system: str, n: int, folder: Path, exact_up_to: int, *, profiles: bo
     labels = labels_of(y)
     limit = n if system == "exact" else exact_up_to
     neighbors.neighbor_graph.__kwdefaults__["approximate_above"] = limit
-    space.EXACT_UP_TO = estimator.EXACT_UP_TO = limit
+    projection.EXACT_UP_TO = estimator.EXACT_UP_TO = limit
     recall, n_found, predicted = 1.0, 0, None
     profile = cProfile.Profile(time.process_time) if profiles else None
     with HighestMemory() as memory:
@@ -171,6 +184,7 @@ def measure(system: str, n: int, folder: Path, exact_up_to: int, *, profiles: bo
         "wall_seconds": round(wall, 1),
         "processor_seconds": round(processor, 1),
         "gigabytes": round(memory.bytes / 1e9, 3),
+        "highest_in": next(iter(gigabytes_of(memory))),
         "recall": round(recall, 4),
         "accuracy": None
         if predicted is None
@@ -178,7 +192,7 @@ def measure(system: str, n: int, folder: Path, exact_up_to: int, *, profiles: bo
             name: round(value, 4) for name, value in accuracy(predicted, y, labels, uses_labels=system in OURS).items()
         },
         "exact_up_to": limit,
-        **({} if profile is None else {"steps": steps_of(profile)}),
+        **({} if profile is None else {"steps": steps_of(profile), "gigabytes_of_steps": gigabytes_of(memory)}),
     }
 
 
@@ -187,6 +201,12 @@ def steps_of(profile: cProfile.Profile) -> dict[str, float]:
     profile.create_stats()
     found = {name: each[3] for (file, _, name), each in profile.stats.items() if "igcd" in file and name in STEPS}
     return {name: round(found[name], 1) for name in STEPS if name in found}
+
+
+def gigabytes_of(memory: HighestMemory) -> dict[str, float]:
+    """The highest memory in each function, the highest first."""
+    falling = sorted(memory.by_step.items(), key=lambda each: -each[1])
+    return {step: round(most / 1e9, 3) for step, most in falling}
 
 
 def exponent(rows: list[int], values: list[float]) -> float:
@@ -224,7 +244,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--exact-up-to", type=int, default=neighbors.EXACT_UP_TO)
-    parser.add_argument("--profile", action="store_true", help="note the seconds of each step; takes longer")
+    parser.add_argument("--profile", action="store_true", help="note seconds and gigabytes of each step; takes longer")
     parser.add_argument("--plot", type=Path, metavar="FILE", help="draw what was measured instead")
     parser.add_argument("--in-this-process", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()

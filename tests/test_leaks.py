@@ -53,7 +53,7 @@ def _asked_of(images):
     """What images answer: pixels that are views would lead to those of all other images."""
     if not len(images):
         return []
-    answers = [images.pixels(0), images.pixels_at_least(0, 8), images.key(0), images.take([0])]
+    answers = [images.pixels(0), images.pixels_at_least(0, 8), images.square(0, 8), images.key(0), images.take([0])]
     return [*answers, images.at_size(np.arange(1), len(answers[0]))]
 
 

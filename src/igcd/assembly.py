@@ -1,13 +1,14 @@
 """From a recipe, which is data, to the objects of a run."""
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
 from lightning_fabric import Fabric
-from torch.distributed import is_torchelastic_launched
+from torch import distributed
 
 from igcd.config import EncoderConfig, OptimizationConfig, Recipe, StreamConfig
 from igcd.data.files import first_existing
@@ -194,9 +195,22 @@ def build_fabric(recipe: Recipe) -> Fabric:
     return fabric
 
 
+@contextmanager
+def left_together() -> Iterator[None]:
+    """At the end, also one by an error, this process leaves the group of those that `build_fabric` has started.
+
+    The threads that carry messages end with it. Were they still there when the interpreter ends, it could abort.
+    """
+    try:
+        yield
+    finally:
+        if distributed.is_initialized():
+            distributed.destroy_process_group()
+
+
 def _processes(n_devices: int) -> tuple[int, int]:
     """Processes on this machine, and machines: as `torchrun` has started them, or else one process per device here."""
-    if not is_torchelastic_launched():
+    if not distributed.is_torchelastic_launched():
         return n_devices, 1
     n_here, n_all = int(os.environ["LOCAL_WORLD_SIZE"]), int(os.environ["WORLD_SIZE"])
     if n_devices not in (1, n_here):

@@ -18,7 +18,6 @@ from PIL import Image
 from torch import Tensor
 
 from igcd import __version__
-from igcd.data.decoding import fit
 from igcd.data.images import BrokenImageError
 from igcd.data.quarantine import Quarantine, TooManyBrokenError
 from igcd.errors import IgcdError
@@ -302,7 +301,7 @@ def _write_thumbnails(out: Path, name: str, images: Images, idx: Iterable[int]) 
     for number, position in enumerate(idx):
         path = folder / f"{name}-{number}.jpg"
         try:
-            pixels = fit(images.pixels_at_least(position, 2 * THUMBNAIL), THUMBNAIL)
+            pixels = images.square(position, THUMBNAIL)
         except BrokenImageError:
             continue
         Image.fromarray(pixels).save(path, quality=85)

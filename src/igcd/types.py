@@ -35,6 +35,10 @@ class Images(Protocol):
         """The image, where that is cheaper reduced while decoding, with both sides still >= size."""
         ...
 
+    def square(self, idx: int, size: int) -> Pixels:
+        """The center square of the image, resized, (size, size, 3)."""
+        ...
+
     def at_size(self, idx: IntArray, size: int) -> Pixels | None:
         """The images at these positions, (n, size, size, 3), if they lie in memory at that size; else None."""
         ...

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from igcd.data.decoding import decode, fit
-from igcd.data.images import ArrayImages, Concatenation, FileImages, decode_image
+from igcd.data.decoding import decode
+from igcd.data.images import ArchiveImages, ArrayImages, Concatenation, FileImages, decode_image, fit
 from igcd.data.quarantine import Quarantine
 from igcd.errors import IgcdError
 
@@ -40,6 +40,20 @@ def test_parallel_equals_serial_in_order_without_the_broken(files, n_workers, ba
     assert all(len({i // batch_size for i in idx.tolist()}) == 1 for idx, _ in batches)
     np.testing.assert_array_equal(np.concatenate([pixels for _, pixels in batches]), np.stack([*slow.values()]))
     assert dict(quarantine.reasons) == {"04.jpg": "file is empty", "05.jpg": "not an image", "22.jpg": "truncated"}
+
+
+def test_a_square_is_the_same_however_the_images_are_wrapped(files, tmp_path):
+    good = [i for i in range(23) if i not in (4, 5, 22)]
+    slow = [*one_by_one(files.take(good), 16).values()]
+    contents = [(tmp_path / files.ids[i]).read_bytes() for i in good]
+    blob = np.frombuffer(b"".join(contents), dtype=np.uint8)
+    archive = ArchiveImages(map(str, good), blob, np.cumsum([0, *map(len, contents)]))
+    for images in (
+        files.take(good),
+        archive,
+        Concatenation([archive.take(range(3)), archive.take(range(3, len(good)))]),
+    ):
+        np.testing.assert_array_equal(np.stack([images.square(i, 16) for i in range(len(good))]), np.stack(slow))
 
 
 def test_nothing_but_broken_images_gives_no_batch(files):

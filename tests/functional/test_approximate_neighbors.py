@@ -2,7 +2,7 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
-from igcd.functional.approximate_neighbors import ShardIndex
+from igcd.functional.approximate_neighbors import N_SEARCHED, ShardIndex, _index
 from igcd.functional.neighbors import SIMILARITY_STEPS, neighbor_graph
 
 pytest.importorskip("pynndescent", reason="approximate neighbors need the extra `scale`")
@@ -65,6 +65,14 @@ def test_a_seed_gives_the_same_graph_and_the_input_stays(graphs):
     assert torch.equal(again.idx, found.idx) and torch.equal(again.similarity, found.similarity)
     assert again.recall == found.recall
     assert torch.equal(rows, before)
+
+
+@compiles
+def test_rows_of_length_1_have_the_same_neighbors_without_a_copy_of_them(exact_graph):
+    unit = normalize(exact_graph[0], dim=1)
+    found = [_index(unit, N_SEARCHED, seed=0, copies=copies).neighbor_graph[0] for copies in (True, False)]
+    agree = [set(one) == set(other) for one, other in zip(*(idx[:, :9].tolist() for idx in found), strict=True)]
+    assert sum(agree) > 0.999 * len(agree)  # but for what rounding decides
 
 
 @compiles

@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 from small_run import ROWS
 
-from igcd.data.decoding import fit
+from igcd.data.images import fit
 from igcd.errors import IgcdError
 from igcd.report.picture_sheets import (
     COLUMNS,

@@ -144,14 +144,19 @@ def test_what_is_taken_shares_no_object_with_what_it_is_taken_from():
 
 def test_pixels_are_copies():
     veiled = VeiledImages(ArrayImages(IDS, PIXELS), [3, 5], b"secret")
-    for pixels in (veiled.pixels(0), veiled.pixels_at_least(0, 2), veiled.at_size(np.array([0]), 4)):
+    for pixels in (
+        veiled.pixels(0),
+        veiled.pixels_at_least(0, 2),
+        veiled.square(0, 4),
+        veiled.at_size(np.array([0]), 4),
+    ):
         assert pixels.base is None
 
 
 def test_the_error_of_a_broken_image_leads_nowhere(tmp_path):
     (tmp_path / "Secretus species.png").write_bytes(b"no image")
     veiled = VeiledImages(FileImages(tmp_path, ["Secretus species.png"]), [0], b"secret")
-    for read in (lambda: veiled.pixels(0), lambda: veiled.pixels_at_least(0, 8)):
+    for read in (lambda: veiled.pixels(0), lambda: veiled.pixels_at_least(0, 8), lambda: veiled.square(0, 8)):
         with pytest.raises(BrokenImageError, match="not an image") as caught:
             read()
         error = caught.value

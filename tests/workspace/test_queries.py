@@ -30,6 +30,19 @@ def test_the_queue_has_larger_and_less_certain_categories_first(sample):
     assert [category.id for category in queries.queue(catalog)] == [MOLE, HARE]
 
 
+def test_figures_of_categories_are_sums_over_their_photos(sample):
+    catalog, photo_ids = sample
+    decisions.move(catalog, photo_ids["hare"][:2], MOLE, author="ann")  # which confirms them
+    for category in queries.categories(catalog):
+        photos = queries.photos_of(catalog, category.id).photos
+        guessed = [photo.probability for photo in photos if not photo.is_confirmed]
+        assert (category.n_photos, category.n_confirmed) == (len(photos), len(photos) - len(guessed))
+        assert category.mean_probability == (pytest.approx(np.mean(guessed)) if guessed else None)
+        assert category.helpfulness == pytest.approx(sum(2 - photo.probability for photo in photos))
+        assert category.cover == photos[0].id
+        assert queries.category(catalog, category.id) == category
+
+
 def test_an_empty_category_is_not_in_the_queue(sample):
     catalog, photo_ids = sample
     decisions.move(catalog, photo_ids["mole"], OWL, author="ann")

@@ -15,6 +15,7 @@ from igcd.assembly import (
     build_fabric,
     build_stream,
     count_novel_categories,
+    left_together,
     method_maker,
     resize_with,
     stream_of,
@@ -41,7 +42,7 @@ def run_recipe(
     name: str, overrides: Sequence[str], out: Path, *, resume: bool, as_json: bool, tensorboard: bool = False
 ) -> None:
     """Runs a recipe into a folder, or goes on with a run that was stopped."""
-    with memory_in_a_sentence():
+    with memory_in_a_sentence(), left_together():
         _run_recipe(read_recipe(name, overrides), out, resume, as_json, tensorboard)
 
 

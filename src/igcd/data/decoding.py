@@ -4,33 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
-from PIL import Image
 
 from igcd.data.images import BrokenImageError
 from igcd.data.parallel import map_in_order, n_cores
 from igcd.data.quarantine import Quarantine
 from igcd.errors import IgcdError
 from igcd.types import Images, IntArray, Pixels
-
-REDUCTION_MARGIN = 2
-"""A photo may be reduced while decoding only to twice the wanted size, so that the fine resampling stays Pillow's."""
-
-
-def fit(pixels: Pixels, size: int) -> Pixels:
-    """The center square, resized: short side to `size`, then center crop. (h, w, 3) -> (size, size, 3).
-
-    The square is cut out first, which gives the same picture and cannot blow up a very long image.
-
-    >>> fit(np.zeros((40, 60, 3), np.uint8), 8).shape
-    (8, 8, 3)
-    """
-    height, width = pixels.shape[:2]
-    if height == width == size:
-        return pixels
-    side = min(height, width)
-    left, top = (width - side) / 2, (height - side) / 2
-    square = (left, top, left + side, top + side)
-    return np.asarray(Image.fromarray(pixels).resize((size, size), Image.Resampling.BICUBIC, box=square))
 
 
 def decode(
@@ -94,7 +73,7 @@ def _read(images: Images, idx: IntArray, size: int) -> _Piece:
     faults: dict[int, str] = {}
     for position in idx.tolist():
         try:
-            pixels[len(read)] = fit(images.pixels_at_least(position, REDUCTION_MARGIN * size), size)
+            pixels[len(read)] = images.square(position, size)
             read.append(position)
         except BrokenImageError as error:
             faults[position] = str(error)

@@ -27,6 +27,8 @@ warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")  # odd 
 FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF", "PPM")
 """What is decoded. Pillow knows more, but some of it (EPS) starts other programs."""
 
+REDUCTION_MARGIN = 2
+"""A photo may be reduced while decoding only to twice the wanted size, so that the fine resampling stays Pillow's."""
 EXIF_ORIENTATION = 0x0112
 UPRIGHT = {
     2: Image.Transpose.FLIP_LEFT_RIGHT,
@@ -81,6 +83,10 @@ class ImageSet(ABC):
         """The image, where that is cheaper reduced to a half, a quarter or an eighth with both sides still >= size."""
         return self.pixels(idx)
 
+    def square(self, idx: int, size: int) -> Pixels:
+        """The center square of the image, resized as `fit` does, (size, size, 3)."""
+        return fit(self.pixels_at_least(idx, REDUCTION_MARGIN * size), size)
+
     def at_size(self, idx: IntArray, size: int) -> Pixels | None:  # noqa: ARG002
         """The images at these positions, (n, size, size, 3), if they lie in memory at that size; else None."""
         return None
@@ -104,6 +110,9 @@ class Subset(ImageSet):
 
     def pixels_at_least(self, idx: int, size: int) -> Pixels:  # noqa: D102
         return self._images.pixels_at_least(int(self._idx[idx]), size)
+
+    def square(self, idx: int, size: int) -> Pixels:  # noqa: D102
+        return self._images.square(int(self._idx[idx]), size)
 
     def at_size(self, idx: IntArray, size: int) -> Pixels | None:  # noqa: D102
         return self._images.at_size(self._idx[idx], size)
@@ -134,6 +143,10 @@ class Concatenation(ImageSet):
     def pixels_at_least(self, idx: int, size: int) -> Pixels:  # noqa: D102
         images, position = self._locate(idx)
         return images.pixels_at_least(position, size)
+
+    def square(self, idx: int, size: int) -> Pixels:  # noqa: D102
+        images, position = self._locate(idx)
+        return images.square(position, size)
 
     def at_size(self, idx: IntArray, size: int) -> Pixels | None:  # noqa: D102
         part_of = np.searchsorted(self._starts, idx, side="right") - 1
@@ -210,6 +223,9 @@ class ArchiveImages(ImageSet):
     def pixels_at_least(self, idx: int, size: int) -> Pixels:  # noqa: D102
         return decode_image(self._encoded(idx), at_least=size)
 
+    def square(self, idx: int, size: int) -> Pixels:  # noqa: D102
+        return decode_image(self._encoded(idx), square=size)
+
     def key(self, idx: int) -> str:  # noqa: D102
         return digest(self._encoded(idx))
 
@@ -237,10 +253,6 @@ class FileImages(ImageSet):
     def _real_path(self, idx: int) -> Path:
         return Path(os.path.realpath(Path(self._root, self.ids[idx])))  # Path.resolve raises on a link to itself
 
-    def _decode(self, idx: int, at_least: int | None) -> Pixels:
-        with self._open(idx) as file:
-            return decode_image(file, at_least=at_least)
-
     @contextmanager
     def _open(self, idx: int) -> Iterator[io.BufferedReader]:
         """The file at a position. Whatever is wrong with it is a `BrokenImageError`."""
@@ -265,10 +277,16 @@ class FileImages(ImageSet):
             raise BrokenImageError(f"file cannot be read ({reason})") from None
 
     def pixels(self, idx: int) -> Pixels:  # noqa: D102
-        return self._decode(idx, at_least=None)
+        with self._open(idx) as file:
+            return decode_image(file)
 
     def pixels_at_least(self, idx: int, size: int) -> Pixels:  # noqa: D102
-        return self._decode(idx, at_least=size)
+        with self._open(idx) as file:
+            return decode_image(file, at_least=size)
+
+    def square(self, idx: int, size: int) -> Pixels:  # noqa: D102
+        with self._open(idx) as file:
+            return decode_image(file, square=size)
 
     def key(self, idx: int) -> str:
         """Digest of the bytes of the file, read again when it has changed: the same wherever the file lies."""
@@ -297,12 +315,34 @@ def _climbs_out(path: str) -> bool:
     return path[:1] in ("", "/") or (".." in path and ".." in re.split(r"[/\\]", path))
 
 
-def decode_image(encoded: bytes | BinaryIO, *, at_least: int | None = None) -> Pixels:
+def fit(pixels: Pixels, size: int) -> Pixels:
+    """The center square, resized: short side to `size`, then center crop. (h, w, 3) -> (size, size, 3).
+
+    The square is cut out first, which gives the same picture and cannot blow up a very long image.
+
+    >>> fit(np.zeros((40, 60, 3), np.uint8), 8).shape
+    (8, 8, 3)
+    """
+    if pixels.shape[:2] == (size, size):
+        return pixels
+    return np.asarray(_center_square(Image.fromarray(pixels), size))
+
+
+def _center_square(image: Image.Image, size: int) -> Image.Image:
+    side = min(image.size)
+    left, top = (image.width - side) / 2, (image.height - side) / 2
+    square = (left, top, left + side, top + side)
+    return image.resize((size, size), Image.Resampling.BICUBIC, box=square)
+
+
+def decode_image(encoded: bytes | BinaryIO, *, at_least: int | None = None, square: int | None = None) -> Pixels:
     """RGB pixels of an encoded image, (height, width, 3), turned upright as its EXIF orientation says.
 
     With `at_least`, a JPEG is decoded straight to a half, a quarter or an eighth of its size, with both sides still at
-    least that long: many times faster for large photos. Other formats cannot do that and come whole.
+    least that long: many times faster for large photos. Other formats cannot do that and come whole. With `square`
+    it is what `fit` makes of the image at that size, without a copy of it in between.
     """
+    at_least = at_least if square is None else REDUCTION_MARGIN * square
     if isinstance(encoded, bytes):
         if not encoded:
             raise BrokenImageError("file is empty")
@@ -312,7 +352,10 @@ def decode_image(encoded: bytes | BinaryIO, *, at_least: int | None = None) -> P
             if at_least is not None:
                 image.draft("RGB", (at_least, at_least))
             image.load()
-            return np.asarray(_rgb(_upright(image)))
+            upright = _rgb(_upright(image))
+            if square is not None and upright.size != (square, square):
+                upright = _center_square(upright, square)
+            return np.asarray(upright)
     except UnidentifiedImageError:
         raise BrokenImageError("not an image") from None
     except Image.DecompressionBombError:

@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from igcd.array_files import DamagedArrayError, read_npy
-from igcd.data.decoding import REDUCTION_MARGIN, decode, fit
+from igcd.data.decoding import decode
 from igcd.data.images import BrokenImageError, ImageSet, digest
 from igcd.data.quarantine import Quarantine
 from igcd.errors import IgcdError
@@ -68,7 +68,7 @@ class SizedImages(ImageSet):
         pixels: Pixels = np.asarray(self._stored[idx])
         if _check(pixels) == self._checks[idx]:
             return pixels
-        return fit(self._images.pixels_at_least(idx, REDUCTION_MARGIN * self._size), self._size)
+        return self._images.square(idx, self._size)
 
     def at_size(self, idx: IntArray, size: int) -> Pixels | None:
         """Many at once, or None where one of them must be decoded again."""

@@ -137,8 +137,8 @@ def _exponent_of(features: Tensor | npt.NDArray[Any]) -> int:
 
 
 def _mean_of(features: Tensor | npt.NDArray[Any], exponent: int) -> Tensor:
-    sums = [part.sum(dim=0, dtype=torch.float64).to(part.dtype) for part in _scaled_parts(features, exponent)]
-    return torch.stack(sums).sum(dim=0, dtype=torch.float64).div(len(features)).to(sums[0])
+    sums = [part.sum(dim=0, dtype=torch.float64) for part in _scaled_parts(features, exponent)]
+    return torch.stack(sums).sum(dim=0).div(len(features)).to(next(_scaled_parts(features[:1], exponent)))
 
 
 def _scaled_parts(features: Tensor | npt.NDArray[Any], exponent: int) -> Iterator[Tensor]:

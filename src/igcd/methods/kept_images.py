@@ -7,7 +7,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from igcd.data.decoding import fit
 from igcd.data.images import ImageSet
 from igcd.memory.entries import Entries
 from igcd.methods.method import Kept
@@ -50,7 +49,7 @@ class ImageBuffer:
         """Keeps the images at these positions, the most important of each cluster first. (n,), (n,)."""
         if len(idx) == 0:
             return
-        pixels = np.stack([fit(images.pixels_at_least(i, 2 * self._size), self._size) for i in idx.tolist()])
+        pixels = np.stack([images.square(i, self._size) for i in idx.tolist()])
         ids = [images.ids[i] for i in idx.tolist()]
         self._key_of |= {image_id: images.key(i) for image_id, i in zip(ids, idx.tolist(), strict=True)}
         self.entries.add(torch.from_numpy(pixels), clusters, ids, pseudo_labeled=pseudo_labeled)

@@ -9,6 +9,7 @@ import hashlib
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from igcd.hidden import Handle, look_behind
 from igcd.types import IntArray, Pixels
 
 SECRET_BYTES = 16
+_Asked = Literal["pixels", "pixels_at_least", "square"]
 
 
 def new_secret() -> bytes:
@@ -40,13 +42,16 @@ class VeiledImages(ImageSet):
         self._handle = Handle(_Behind(images, positions, secret))
 
     def pixels(self, idx: int) -> Pixels:  # noqa: D102
-        return self._read(idx, None)
+        return self._read("pixels", idx)
 
     def pixels_at_least(self, idx: int, size: int) -> Pixels:  # noqa: D102
-        return self._read(idx, size)
+        return self._read("pixels_at_least", idx, size)
 
-    def _read(self, idx: int, size: int | None) -> Pixels:
-        pixels = _read(self._handle, range(len(self))[idx], size)
+    def square(self, idx: int, size: int) -> Pixels:  # noqa: D102
+        return self._read("square", idx, size)
+
+    def _read(self, what: _Asked, idx: int, *size: int) -> Pixels:
+        pixels = _read(self._handle, what, range(len(self))[idx], *size)
         if isinstance(pixels, str):  # raised here, so that no frame of its traceback holds the images
             raise BrokenImageError(pixels)
         return pixels
@@ -75,12 +80,11 @@ def _opaque(name: str, secret: bytes) -> str:
     return hashlib.blake2b(name.encode(errors="surrogatepass"), key=secret, digest_size=8).hexdigest()
 
 
-def _read(handle: Handle[_Behind], idx: int, size: int | None) -> Pixels | str:
+def _read(handle: Handle[_Behind], what: _Asked, idx: int, *size: int) -> Pixels | str:
     """The pixels, or why there are none."""
     behind = look_behind(handle)
-    position = int(behind.idx[idx])
     try:
-        pixels = behind.images.pixels(position) if size is None else behind.images.pixels_at_least(position, size)
+        pixels = getattr(behind.images, what)(int(behind.idx[idx]), *size)
     except BrokenImageError as error:
         return str(error)
     return np.array(pixels)

@@ -10,6 +10,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
+import numpy as np
+import numpy.typing as npt
+
 from igcd.errors import IgcdError, excerpt
 from igcd.workspace.schema import MIGRATIONS, check_version, migrate, schema_version
 from igcd.workspace.soundness import content_fault, has_plausible_header, looks_like_catalog, structural_fault
@@ -223,6 +226,15 @@ def current_revision(db: sqlite3.Connection) -> int:
 def now() -> str:
     """The time as it is noted down: UTC, to the second."""
     return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def table_of(
+    db: sqlite3.Connection, query: str, types: str, parameters: tuple[str | int, ...] = ()
+) -> npt.NDArray[np.void]:
+    """The rows of a query as an array with the columns f0, f1 and so on."""
+    cursor = db.cursor()
+    cursor.row_factory = None  # plain tuples
+    return np.fromiter(cursor.execute(query, parameters), dtype=np.dtype(types))
 
 
 def id_list(ids: Iterable[int]) -> str:

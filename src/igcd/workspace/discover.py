@@ -19,9 +19,14 @@ from igcd.workspace.features import PhotoEncoder, Progress, embed_missing
 from igcd.workspace.findings import Findings, look
 from igcd.workspace.near_duplicates import find_near_duplicates, write_near_duplicates
 from igcd.workspace.outlook import VERY_LIKELY, counted, in_words
-from igcd.workspace.queries import PLACES, setting
+from igcd.workspace.queries import setting
 
 MAX_ATTEMPTS = 3
+PLACES = """
+SELECT p.photo, p.x, p.y, MAX(p.stage) AS stage FROM stages s CROSS JOIN json_each(?) wanted
+CROSS JOIN places p ON p.stage = s.stage AND p.photo = wanted.value GROUP BY p.photo
+"""
+"""The last place of some photos; SQLite takes the other columns from the row of the maximum."""
 
 
 @dataclass(frozen=True)
@@ -158,7 +163,8 @@ def _is_as_discovered(db: sqlite3.Connection, stage: int, encoder_key: str, gran
 def _map(evidence: Evidence, features: Features, stage: int, catalog: Catalog) -> list[tuple[int, int, float, float]]:
     """Rows of the table of places: who has one keeps it. Near-duplicates take their representative's position."""
     with catalog.snapshot() as db:
-        known = {row["photo"]: (row["x"], row["y"]) for row in db.execute(PLACES)}
+        rows_there = db.execute(PLACES, (id_list(evidence.photo_ids.tolist()),))
+        known = {row["photo"]: (row["x"], row["y"]) for row in rows_there}
     former = [known.get(photo, (np.nan, np.nan)) for photo in evidence.photo_ids.tolist()]
     places = lay_out(features, np.array(former, dtype=np.float64).reshape(-1, 2))
     rows = []

@@ -114,18 +114,19 @@ def n_fresh_labels(db: sqlite3.Connection, stage: int) -> int:
 
 
 def _labels(db: sqlite3.Connection, stage: int) -> dict[int, int]:
-    """The category of each photo a person has spoken about, as far as it is still to be learned from."""
+    """The category of each photo a person has spoken about, as far as it is still to be learned from.
+
+    Photos of accepted stages that are not kept cost one step each: only whether they have a label is looked up.
+    """
     rows = db.execute(
         """
-        SELECT a.photo, a.category FROM assignments a
-        JOIN photos p ON p.id = a.photo JOIN categories c ON c.id = a.category
-        WHERE a.is_confirmed AND c.state IN ('labeled', 'accepted') AND (
-            p.stage = ?1
-            OR NOT EXISTS (SELECT 1 FROM labels l WHERE l.photo = a.photo)
-            OR a.photo IN (
-                SELECT photo FROM kept WHERE role = 'replay' AND stage = (SELECT MAX(stage) FROM kept)
-            )
-        )
+        SELECT a.photo, a.category FROM assignments a JOIN categories c ON c.id = a.category
+        WHERE a.is_confirmed AND c.state IN ('labeled', 'accepted') AND a.photo IN (
+            SELECT id FROM photos WHERE stage = ?1
+            UNION SELECT photo FROM kept WHERE role = 'replay' AND stage = (SELECT MAX(stage) FROM kept)
+            UNION SELECT photo FROM assignments s WHERE is_confirmed
+                AND NOT EXISTS (SELECT 1 FROM labels l WHERE l.photo = s.photo)
+        ) ORDER BY a.photo
         """,
         (stage,),
     )
@@ -138,11 +139,13 @@ def _new_photos(db: sqlite3.Connection, stage: int, *, again: bool) -> dict[int,
         f"""
         SELECT p.id, a.photo IS NULL AS is_fresh FROM photos p LEFT JOIN assignments a ON a.photo = p.id
         LEFT JOIN categories c ON c.id = a.category
-        WHERE p.broken IS NULL AND (
-            (a.photo IS NULL AND p.stage = ?1)
+        WHERE p.broken IS NULL AND p.id IN (
+            SELECT id FROM photos WHERE stage = ?1
+            UNION SELECT photo FROM assignments WHERE category IS NULL AND NOT is_confirmed
+        ) AND (
+            a.photo IS NULL
             OR (NOT a.is_confirmed AND (
-                a.category IS NULL
-                OR (?2 AND p.stage = ?1 AND NOT (c.state = 'discovered' AND c.id IN ({MADE_BY_PERSON})))
+                a.category IS NULL OR (?2 AND NOT (c.state = 'discovered' AND c.id IN ({MADE_BY_PERSON})))
             ))
         ) ORDER BY p.id
         """,
@@ -198,12 +201,15 @@ def _by_group(db: sqlite3.Connection, new: Sequence[int]) -> tuple[list[int], di
         row["first"]: row["category"]
         for row in db.execute(
             """
-            SELECT COALESCE(p.near_duplicate_of, p.id) AS first, a.category FROM assignments a
-            JOIN photos p ON p.id = a.photo JOIN categories c ON c.id = a.category
-            WHERE a.is_confirmed AND c.state IN ('labeled', 'accepted')
-            AND COALESCE(p.near_duplicate_of, p.id) IN (SELECT value FROM json_each(?))
+            SELECT g.first, a.category FROM (
+                SELECT id, id AS first FROM photos
+                WHERE id IN (SELECT value FROM json_each(?1)) AND near_duplicate_of IS NULL
+                UNION ALL
+                SELECT id, near_duplicate_of FROM photos WHERE near_duplicate_of IN (SELECT value FROM json_each(?1))
+            ) g JOIN assignments a ON a.photo = g.id JOIN categories c ON c.id = a.category
+            WHERE a.is_confirmed AND c.state IN ('labeled', 'accepted') ORDER BY a.photo
             """,
-            (id_list(set(first_of.values())),),
+            (id_list(sorted(set(first_of.values()))),),
         )
     }
     representative_of: dict[int, int] = {}

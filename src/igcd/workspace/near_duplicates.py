@@ -8,14 +8,15 @@ change when photos are added.
 """
 
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from PIL import Image
 
 from igcd.types import IntArray, Pixels
+from igcd.workspace.catalog import table_of
 from igcd.workspace.feature_store import Features, read_features
 
 HASH_SIDE = 16
@@ -23,7 +24,9 @@ MAX_BITS = 24
 """Of 256. Among 3,000 different photos of birds one pair of 4.5 million is that close; 9 in 10 copies at JPEG
 quality 50 are, and 19 in 20 at another size or brightness."""
 MIN_COSINE = 0.85
-_ROWS_AT_A_TIME = 256
+_COMPARED_AT_A_TIME = 2**18
+_COST_OF_SORTING = 10
+"""Sorting hashes by one piece takes as long as so many comparisons of each."""
 
 HashBytes = npt.NDArray[np.uint8]
 
@@ -40,16 +43,65 @@ def picture_hash(pixels: Pixels) -> HashBytes:
 
 
 def similar_pairs(hashes: HashBytes, new_rows: IntArray, *, max_bits: int = MAX_BITS) -> list[tuple[int, int]]:
-    """Pairs (earlier, later) of rows whose hashes differ in few bits, where the later is one of `new_rows`. (n, 32)."""
-    signs = torch.from_numpy(np.unpackbits(hashes, axis=1).astype(np.float32) * 2 - 1)
-    n_bits = signs.shape[1]
-    pairs: list[tuple[int, int]] = []
-    for start in range(0, len(new_rows), _ROWS_AT_A_TIME):
-        rows = new_rows[start : start + _ROWS_AT_A_TIME]
-        agreement = signs[torch.from_numpy(rows)] @ signs.T  # bits that agree minus bits that do not
-        at, others = np.nonzero((agreement >= n_bits - 2 * max_bits).numpy())
-        pairs += [(other, row) for row, other in zip(rows[at].tolist(), others.tolist(), strict=True) if other < row]
-    return sorted(pairs, key=lambda pair: (pair[1], pair[0]))
+    """Pairs (earlier, later) of rows whose hashes differ in few bits, where the later is one of `new_rows`. (n, 32).
+
+    Cut into more pieces than bits may differ, two such hashes agree in a whole piece. So a hash is compared only with
+    those that share a piece with it, unless that would be more work than comparing it with all.
+    """
+    words = np.ascontiguousarray(hashes).view(np.uint64)
+    n_pieces = min(max(max_bits + 1, 16), 256)  # of 16 bits at most
+    pieces = [_codes(hashes, first, last) for first, last in pairwise(np.linspace(0, 256, n_pieces + 1).astype(int))]
+    n_compared = sum(int(np.bincount(codes)[codes[new_rows]].sum()) for codes in pieces)
+    if n_compared + _COST_OF_SORTING * n_pieces * len(hashes) >= len(new_rows) * len(hashes):
+        pieces = [np.zeros(len(hashes), dtype=np.uint16)]
+    found = [pairs for codes in pieces for pairs in _similar_with_one_code(words, codes, new_rows, max_bits)]
+    both = np.unique(np.concatenate([np.empty((0, 2), dtype=np.int64), *found]), axis=0)
+    return [(earlier, later) for later, earlier in both.tolist()]
+
+
+def _codes(hashes: HashBytes, first: int, last: int) -> npt.NDArray[np.uint16]:
+    """The bits from `first` to `last` of each hash as a number. (n, 32) -> (n,)."""
+    codes = np.zeros(len(hashes), dtype=np.uint16)
+    for bit in range(first, last):
+        codes <<= 1
+        codes |= hashes[:, bit // 8] >> (7 - bit % 8) & 1
+    return codes
+
+
+def _similar_with_one_code(
+    words: npt.NDArray[np.uint64], codes: npt.NDArray[np.uint16], new_rows: IntArray, max_bits: int
+) -> Iterator[IntArray]:
+    """Pairs (later, earlier) of rows with the same code, some at a time. (n, 4), (n,), (m,) -> (p, 2)."""
+    order = codes.argsort(kind="stable")
+    first_words, in_order = words[order, 0], codes[order]
+    starts = np.searchsorted(in_order, codes[new_rows])
+    n_others = np.searchsorted(in_order, codes[new_rows], side="right") - starts
+    place = np.cumsum(n_others)
+    done = 0
+    while done < len(new_rows):
+        last = max(done + 1, int(np.searchsorted(place, place[done] - n_others[done] + _COMPARED_AT_A_TIME)))
+        part = slice(done, last)
+        later = np.repeat(new_rows[part], n_others[part])
+        before = np.repeat(place[part] - n_others[part] - starts[part], n_others[part])
+        near = np.arange(place[done] - n_others[done], place[last - 1]) - before
+        is_near = _n_bits(words[later, 0] ^ first_words[near]) <= max_bits
+        later, earlier = later[is_near], order[near[is_near]]  # few are left whose first 64 bits are alike
+        is_near = (_n_bits(words[later] ^ words[earlier]).sum(axis=1) <= max_bits) & (earlier < later)
+        yield np.stack([later[is_near], earlier[is_near]], axis=1)
+        done = last
+
+
+def _n_bits(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """How many bits of each word are set: sums of two neighbors, of four, of eight, then of the eight bytes.
+
+    >>> _n_bits(np.array([0, 255, 2**63 + 1], dtype=np.uint64)).tolist()
+    [0, 8, 2]
+    """
+    odd, pairs, nibbles, ones = (np.uint64(0x0101010101010101 * byte) for byte in (0x55, 0x33, 0x0F, 0x01))
+    words = words - ((words >> np.uint64(1)) & odd)
+    words = (words & pairs) + ((words >> np.uint64(2)) & pairs)
+    words = (words + (words >> np.uint64(4))) & nibbles
+    return np.asarray((words * ones) >> np.uint64(56))
 
 
 def group(pairs: list[tuple[int, int]], first_of: Mapping[int, int]) -> dict[int, int]:
@@ -70,20 +122,21 @@ def group(pairs: list[tuple[int, int]], first_of: Mapping[int, int]) -> dict[int
 
 def find_near_duplicates(db: sqlite3.Connection, stage: int, encoder_key: str) -> dict[int, int]:
     """For each photo of a stage that is a near-duplicate the first photo of its group, among it and all before."""
-    rows = db.execute(
-        "SELECT id, stage, picture_hash, near_duplicate_of FROM photos "
-        "WHERE picture_hash IS NOT NULL AND broken IS NULL ORDER BY id"
-    ).fetchall()
-    if not rows:
+    usable = "FROM photos WHERE picture_hash IS NOT NULL AND broken IS NULL"
+    photos = table_of(db, f"SELECT id, stage = ? {usable} ORDER BY id", "i8,?", (stage,))
+    new_rows = np.flatnonzero(photos["f1"])
+    if not len(new_rows):
         return {}
-    hashes = np.stack([np.frombuffer(row["picture_hash"], dtype=np.uint8) for row in rows])
-    is_new = np.array([row["stage"] == stage for row in rows])
-    ids = [row["id"] for row in rows]
-    pairs = [(ids[earlier], ids[later]) for earlier, later in similar_pairs(hashes, np.flatnonzero(is_new))]
+    content = b"".join(row["picture_hash"] for row in db.execute(f"SELECT picture_hash {usable} ORDER BY id"))
+    hashes = np.frombuffer(content, dtype=np.uint8).reshape(len(photos), -1)
+    ids = photos["f0"].tolist()
+    pairs = [(ids[earlier], ids[later]) for earlier, later in similar_pairs(hashes, new_rows)]
     features = read_features(db, encoder_key, {photo for pair in pairs for photo in pair})
     alike = [pair for pair in pairs if _cosine(features, pair) >= MIN_COSINE]
-    former = {row["id"]: row["near_duplicate_of"] for row in rows if row["near_duplicate_of"] and row["stage"] != stage}
-    return group(alike, former)
+    former = db.execute(
+        f"SELECT id, near_duplicate_of {usable} AND near_duplicate_of IS NOT NULL AND stage <> ?", (stage,)
+    )
+    return group(alike, {row["id"]: row["near_duplicate_of"] for row in former})
 
 
 def write_near_duplicates(db: sqlite3.Connection, stage: int, first_of: Mapping[int, int]) -> None:

@@ -101,7 +101,16 @@ class PhotoFiles(ImageSet):
     def pixels_at_least(self, idx: int, size: int) -> Pixels:
         """The image, reduced while decoding where that is cheaper. A file that has changed since is broken."""
         file = self._files[idx]
-        pixels = _pixels(file.folder, file.path, size)
+        return self._unchanged(file, _pixels(file.folder, file.path, size))
+
+    def square(self, idx: int, size: int) -> Pixels:
+        """The center square at a size. A file that has changed since is broken."""
+        file = self._files[idx]
+        if is_heic(file.path):
+            return super().square(idx, size)
+        return self._unchanged(file, FileImages(Path(file.folder), [file.path]).square(0, size))
+
+    def _unchanged(self, file: PhotoFile, pixels: Pixels) -> Pixels:
         if _has_changed(file):
             raise BrokenImageError("the file has changed since it was added; add it again")
         return pixels

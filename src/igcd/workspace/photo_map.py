@@ -1,13 +1,12 @@
 """Where photos stand in the plane, for the page's map. Reading only; joined as arrays, there may be 100,000 photos."""
 
-import sqlite3
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from igcd.types import FloatArray, IntArray
-from igcd.workspace.catalog import Catalog
+from igcd.workspace.catalog import Catalog, table_of
 
 UNSURE = 0
 """In arrays of category ids: the photo is in none. Catalog ids start at 1."""
@@ -30,10 +29,10 @@ class PhotoMap:
 def photo_map(catalog: Catalog) -> PhotoMap:
     """Where the photos stand in the plane: each photo where the last discovery that placed it has put it."""
     with catalog.snapshot() as db:
-        placed = _table(db, "SELECT photo, x, y FROM places ORDER BY stage DESC", "i8,f8,f8")
-        assigned = _table(db, "SELECT photo, COALESCE(category, 0), is_confirmed FROM assignments", "i8,i8,?")
-        labeled = _table(db, "SELECT photo, 0 FROM labels WHERE source = 'given'", "i8,i8")
-        earlier = _table(db, "SELECT id, 0 FROM photos WHERE stage < (SELECT MAX(stage) FROM places)", "i8,i8")
+        placed = table_of(db, "SELECT photo, x, y FROM places ORDER BY stage DESC", "i8,f8,f8")
+        assigned = table_of(db, "SELECT photo, COALESCE(category, 0), is_confirmed FROM assignments", "i8,i8,?")
+        labeled = table_of(db, "SELECT photo, 0 FROM labels WHERE source = 'given'", "i8,i8")
+        earlier = table_of(db, "SELECT id, 0 FROM photos WHERE stage < (SELECT MAX(stage) FROM places)", "i8,i8")
     photo_ids, last = np.unique(placed["f0"], return_index=True)  # the first row of a photo is that of its last stage
     category_ids, is_confirmed = np.zeros(len(photo_ids), np.int64), np.zeros(len(photo_ids), np.bool_)
     of_row = np.searchsorted(photo_ids, assigned["f0"])
@@ -50,10 +49,3 @@ def photo_map(catalog: Catalog) -> PhotoMap:
         kinds=kinds,
         is_confirmed=is_confirmed,
     )
-
-
-def _table(db: sqlite3.Connection, query: str, types: str) -> npt.NDArray[np.void]:
-    """The rows of a query as an array with the columns f0, f1 and so on."""
-    cursor = db.cursor()
-    cursor.row_factory = None  # plain tuples
-    return np.fromiter(cursor.execute(query), dtype=np.dtype(types))

@@ -4,7 +4,7 @@
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -106,12 +106,15 @@ class Status:
 
 
 CATEGORIES = """
-SELECT c.*, COUNT(a.photo) AS n_photos, COALESCE(SUM(a.is_confirmed), 0) AS n_confirmed,
-    AVG(a.probability) FILTER (WHERE NOT a.is_confirmed) AS mean_probability,
-    COALESCE(SUM(2.0 - a.probability), 0.0) AS helpfulness,
-    (SELECT photo FROM assignments t WHERE t.category = c.id
-     ORDER BY t.is_peak DESC, t.typicality DESC, t.photo LIMIT 1) AS cover
-FROM categories c LEFT JOIN assignments a ON a.category = c.id
+SELECT c.*, (SELECT photo FROM assignments t WHERE t.category = c.id
+    ORDER BY t.is_peak DESC, t.typicality DESC, t.photo LIMIT 1) AS cover
+FROM categories c WHERE {which} ORDER BY c.id
+"""
+
+FIGURES = """
+SELECT category, is_confirmed, COUNT(*) AS n_photos, SUM(probability) AS probability
+FROM assignments INDEXED BY figures_of_categories
+WHERE category IN (SELECT c.id FROM categories c WHERE {which}) GROUP BY category, is_confirmed
 """
 
 PHOTOS = """
@@ -119,9 +122,6 @@ SELECT p.id, (SELECT path FROM photo_paths pp WHERE pp.photo = p.id ORDER BY fol
     p.stage, p.width, p.height, p.near_duplicate_of, a.category, a.probability, a.typicality, a.is_peak, a.is_confirmed
 FROM {source} a JOIN photos p ON p.id = a.photo
 """
-
-PLACES = "SELECT photo, x, y, MAX(stage) AS stage FROM places GROUP BY photo"
-"""The last place of each photo; SQLite takes the other columns from the row of the maximum."""
 
 TYPICAL_FIRST = "is_peak DESC, typicality DESC, photo"
 
@@ -145,12 +145,8 @@ def queue(catalog: Catalog) -> list[Category]:
 def categories(catalog: Catalog, *, states: Sequence[str] = LIVE) -> list[Category]:
     """The categories in these states, in the order of their ids; discovered ones only while they hold photos."""
     with catalog.snapshot() as db:
-        rows = db.execute(
-            CATEGORIES + "WHERE c.state IN (SELECT value FROM json_each(?)) GROUP BY c.id "
-            "HAVING c.state <> 'discovered' OR COUNT(a.photo) > 0 ORDER BY c.id",
-            (json.dumps(list(states)),),
-        ).fetchall()
-    return [_category(row) for row in rows]
+        found = _categories(db, "c.state IN (SELECT value FROM json_each(?))", json.dumps(list(states)))
+    return [category for category in found if category.state != "discovered" or category.n_photos]
 
 
 def live_versions(catalog: Catalog) -> dict[int, int]:
@@ -181,10 +177,10 @@ def title_of(category_id: int, name: str | None) -> str:
 def category(catalog: Catalog, category_id: int) -> Category:
     """One category, also a rejected or merged one."""
     with catalog.snapshot() as db:
-        row = db.execute(CATEGORIES + "WHERE c.id = ? GROUP BY c.id", (category_id,)).fetchone()
-    if row is None:
+        found = _categories(db, "c.id = ?", category_id)
+    if not found:
         raise IgcdError(f"there is no category {category_id} in the workspace {catalog.folder}")
-    return _category(row)
+    return found[0]
 
 
 def photos_of(catalog: Catalog, category_id: int | None, *, offset: int = 0, limit: int = 200) -> PhotoPage:
@@ -233,10 +229,7 @@ def nearest_known(catalog: Catalog, category_id: int, *, n_categories: int = 3, 
             (category_id, n_categories),
         ).fetchall()
         ids = id_list(row["id"] for row in near)
-        found = {
-            row["id"]: _category(row)
-            for row in db.execute(CATEGORIES + "WHERE c.id IN (SELECT value FROM json_each(?)) GROUP BY c.id", (ids,))
-        }
+        found = {each.id: each for each in _categories(db, "c.id IN (SELECT value FROM json_each(?))", ids)}
         shown = typical_photos(catalog, [row["id"] for row in near], n_photos=n_photos)
     return [NearKnown(found[row["id"]], row["similarity"], shown[row["id"]]) for row in near]
 
@@ -364,9 +357,25 @@ def _counter(db: sqlite3.Connection) -> Any:  # noqa: ANN401 - a function
     return count
 
 
-def _category(row: sqlite3.Row) -> Category:
-    values: Mapping[str, Any] = dict(row)
-    return Category(**{**values, "is_deferred": bool(values["is_deferred"])})
+def _categories(db: sqlite3.Connection, which: str, value: str | int) -> list[Category]:
+    """The categories c of which a condition with one value holds, in the order of their ids."""
+    photos_of: dict[tuple[int, int], tuple[int, float]] = {  # how many, and the sum of their probabilities
+        (row["category"], row["is_confirmed"]): (row["n_photos"], row["probability"])
+        for row in db.execute(FIGURES.format(which=which), (value,))
+    }
+    found = []
+    for row in db.execute(CATEGORIES.format(which=which), (value,)):
+        n_confirmed, confirmed = photos_of.get((row["id"], 1), (0, 0.0))
+        n_guessed, guessed = photos_of.get((row["id"], 0), (0, 0.0))
+        n_photos = n_confirmed + n_guessed
+        figures = {
+            "n_photos": n_photos,
+            "n_confirmed": n_confirmed,
+            "mean_probability": guessed / n_guessed if n_guessed else None,
+            "helpfulness": 2.0 * n_photos - confirmed - guessed,
+        }
+        found.append(Category(**{**dict(row), **figures, "is_deferred": bool(row["is_deferred"])}))
+    return found
 
 
 def _photo(row: sqlite3.Row) -> Photo:

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from igcd import __version__
-from igcd.data.decoding import fit
-from igcd.data.images import BrokenImageError
+from igcd.data.images import BrokenImageError, fit
 from igcd.errors import IgcdError
 from igcd.records import write_bytes
 from igcd.report.page import EXPLORING, KINDS, N_FACES, TEXT_FACTS, Face

@@ -239,7 +239,12 @@ VERSION_4 = (
     + _tally_triggers("labels", "photo", "source", _OF_LABEL)
 )
 
-MIGRATIONS: tuple[str, ...] = (VERSION_1, VERSION_2, VERSION_3, VERSION_4)
+VERSION_5 = """
+-- Figures of categories are sums along this index, which holds all that they need and in their order.
+CREATE INDEX figures_of_categories ON assignments (category, is_confirmed, probability);
+"""
+
+MIGRATIONS: tuple[str, ...] = (VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5)
 """Entry v - 1 leads from version v - 1 to version v. A released entry is never edited: a change is a new entry."""
 
 
