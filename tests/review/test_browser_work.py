@@ -190,6 +190,7 @@ def test_suspected_mistakes_are_kept_or_corrected_with_one_key(link, open_page, 
     page = open_page(link)
     page.keyboard.press("x")
     expect(title(page)).to_have_text("Suspected mistakes")
+    expect(page.locator(".heading-text p")).to_have_text("2 labels · about 2 expected to be wrong")
     assert tile(page, 0).locator(".badge").all_inner_texts() == ["owl", "hare?"]
     expect(page.locator(".near h2")).to_have_text("More likely")
     page.keyboard.press("1")

@@ -112,6 +112,10 @@ export class DrawnPage extends Page {
       return `${plural(nPhotos, "photo")} that look alike · group ${at + 1} of ${grouped(this.view.looks.length)}`;
     }
     if (route.kind === "similar") return `the ${plural(route.n, "photo")} most like the chosen, among all that is not confirmed`;
+    if (route.kind === "gallery" && route.id === "mistakes" && nPhotos) {
+      const nExpected = Math.round(Object.values(this.view.suggestions).reduce((sum, one) => sum + 1 - one.probability, 0));
+      return `${plural(nPhotos, "label")} · about ${grouped(nExpected)} expected to be wrong`;
+    }
     if (route.kind === "parts") return this.view.parts.map((part, at) => `part ${at + 1}: ${plural(part.length, "photo")}`).join(" · ");
     return route.kind === "new" || route.kind === "known" ? "" : plural(nPhotos, "photo");
   }

@@ -8,7 +8,7 @@ export const NO_WISH = { text: "", kind: "", order: "uncertain", stage: "", fold
 export const wish = { ...NO_WISH };
 
 export const GALLERIES = {
-  mistakes: ["Suspected mistakes", "Labels that came with the photos and that all other labels speak against. C keeps the label, 1 corrects it."],
+  mistakes: ["Suspected mistakes", "Labels that came with the photos and are more likely wrong than right, judged by all other labels. C keeps the label, 1 corrects it."],
   duplicates: ["Near-duplicates", "The same shot twice: a burst, a copy at another size. One decision covers those of a group in the same category."],
   blurred: ["Blurred photos", "Photos with far less sharp edges than the others, the most blurred first."],
   dark: ["Dark photos", "The darkest first."],
