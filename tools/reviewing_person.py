@@ -7,6 +7,9 @@ Everything goes through the routes of the page, as the browser would ask them.
   among all that is not confirmed, those of the same kind are selected as well, and all of them are named, or moved to
   the category that has the name, in one decision. What else is in the category or group is left there.
 - Every tenth decision the person discovers again, and looks through the categories that were found by then.
+
+Nothing is named that the person has not been shown. A decision is one press of "name" or "move", however many photos are
+selected before it; so the photos shown and the photos named are counted beside the decisions.
 """
 
 import time
@@ -90,6 +93,10 @@ class Person:
         self._page, self._truth_of = page, truth_of
         self._discover_again = discover_again or (lambda: page.work("discover"))
         self.made: Counter[str] = Counter()
+        self.n_shown = 0
+        """Photos looked at, each as often as it was."""
+        self.n_named = 0
+        """Photos selected by hand for a decision."""
 
     def review(self, n_decisions: int) -> None:
         """Decides so many times, or until nothing is left to look at."""
@@ -129,7 +136,9 @@ class Person:
         """Says what photos are, and more like them of the same kind: one decision."""
         ids = [photo["id"] for photo in photos]
         similar = self._page.post("similar", {"photo_ids": ids, "n": N_SIMILAR})["photos"]
+        self.n_shown += len(similar)
         ids += [one["id"] for one in similar if one["id"] not in ids and self._truth_of(one["path"]) == kind]
+        self.n_named += len(ids)
         categories = self._page.get("overview")["categories"]
         body = {"photo_ids": ids, "seen": {category["id"]: category["version"] for category in categories}}
         category_id = next((category["id"] for category in categories if category["name"] == kind), None)
@@ -143,6 +152,7 @@ class Person:
         """Photos by what they show, the most numerous kind first."""
         kinds: dict[str, list[Shown]] = {}
         for photo in photos:
+            self.n_shown += 1
             kinds.setdefault(self._truth_of(photo["path"]), []).append(photo)
         return sorted(kinds.items(), key=lambda kind: (-len(kind[1]), kind[0]))
 
