@@ -345,3 +345,43 @@ def test_the_photo_on_the_whole_screen_says_whether_it_is_selected(link, open_pa
     expect(dialog.get_by_role("button", name="Select", exact=True)).to_be_visible()
     page.keyboard.press("Space")
     expect(dialog.get_by_role("button", name="Selected")).to_have_attribute("aria-pressed", "true")
+
+
+def test_the_address_of_a_list_opens_the_first_of_it(link, open_page):
+    page = open_page(link)
+    for address, first in {"known": "owl", "new": "new 2", "checks": "Suspected mistakes"}.items():
+        page.goto(page.url.split("#")[0] + f"#/{address}")
+        expect(title(page)).to_have_text(first)
+
+
+def test_a_slow_answer_shows_that_it_is_awaited(link, open_page):
+    page = open_page(link)
+    held = []
+    page.route("**/api/similar", lambda route: held.append(route))  # noqa: PLW0108 - Playwright writes to it
+    tile(page, 0).click()
+    page.keyboard.press("f")
+    expect(page.locator("body")).to_have_class("waiting")
+    held[0].continue_()
+    expect(title(page)).to_have_text("More like this")
+    expect(page.locator("body")).not_to_have_class("waiting")
+
+
+def test_a_note_covers_no_action(link, open_page):
+    page = open_page(link)
+    page.keyboard.press("a")
+    expect(title(page)).to_have_text("new 3")
+    tile(page, 0).click()
+    expect(page.locator(".selection")).to_be_visible()
+    note, bar = (page.locator(one).bounding_box() for one in (".toast", ".selection"))
+    assert note["y"] + note["height"] <= bar["y"]
+
+
+def test_long_names_of_the_legend_have_room(link, open_page, catalog):
+    for category in (FOX, HARE):
+        decisions.name(catalog, category, f"A very long name of an animal {category}", author="bo")
+    page = open_page(link)
+    page.keyboard.press("g")
+    expect(page.locator(".map-legend .check")).to_have_count(3)
+    boxes = [name.bounding_box() for name in page.locator(".map-legend .check span:last-child").all()]
+    assert max(box["height"] for box in boxes) > 30  # two lines
+    assert all(box["y"] + box["height"] <= below["y"] for box, below in zip(boxes, boxes[1:], strict=False))

@@ -35,9 +35,7 @@ class Findings:
     alternatives: IntArray  # (n, 3) the most probable categories, -1 where there are fewer
     alternative_probability: FloatArray  # (n, 3)
     looks: IntArray  # (n,) number of the group of photos that need a look; -1 for the others
-    doubts: Mapping[
-        int, tuple[float, int, float]
-    ]  # row -> P(label is right), another category, its P
+    doubts: Mapping[int, tuple[float, int, float]]  # row -> P(label is right), another category, its P
 
 
 def look(evidence: Evidence, features: Features, *, is_known: Mapping[int, bool], granularity: float = 0.0) -> Findings:
