@@ -8,8 +8,8 @@ Everything goes through the routes of the page, as the browser would ask them.
   the category that has the name, in one decision. What else is in the category or group is left there.
 - Every tenth decision the person discovers again, and looks through the categories that were found by then.
 
-Nothing is named that the person has not been shown. A decision is one press of "name" or "move", however many photos are
-selected before it; so the photos shown and the photos named are counted beside the decisions.
+Nothing is named that the person has not been shown. A decision is one press of "name" or "move", however many photos
+are selected before it; so the photos shown and the photos named are counted beside the decisions.
 """
 
 import time

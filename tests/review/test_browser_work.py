@@ -2,6 +2,7 @@
 
 import re
 import threading
+from itertools import pairwise
 
 import pytest
 
@@ -357,7 +358,7 @@ def test_the_address_of_a_list_opens_the_first_of_it(link, open_page):
 def test_a_slow_answer_shows_that_it_is_awaited(link, open_page):
     page = open_page(link)
     held = []
-    page.route("**/api/similar", lambda route: held.append(route))  # noqa: PLW0108 - Playwright writes to it
+    page.route("**/api/similar", lambda route: held.append(route))
     tile(page, 0).click()
     page.keyboard.press("f")
     expect(page.locator("body")).to_have_class("waiting")
@@ -384,4 +385,4 @@ def test_long_names_of_the_legend_have_room(link, open_page, catalog):
     expect(page.locator(".map-legend .check")).to_have_count(3)
     boxes = [name.bounding_box() for name in page.locator(".map-legend .check span:last-child").all()]
     assert max(box["height"] for box in boxes) > 30  # two lines
-    assert all(box["y"] + box["height"] <= below["y"] for box, below in zip(boxes, boxes[1:], strict=False))
+    assert all(box["y"] + box["height"] <= below["y"] for box, below in pairwise(boxes))
