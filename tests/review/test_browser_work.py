@@ -198,7 +198,7 @@ def test_suspected_mistakes_are_kept_or_corrected_with_one_key(link, open_page, 
     expect(live(page)).to_have_text("Moved 1 photo to hare")
     page.keyboard.press("c")
     expect(live(page)).to_have_text("Confirmed 1 photo of owl")
-    expect(page.locator(".empty h2")).to_have_text("Nothing here")
+    expect(page.locator(".empty h2")).to_have_text("No label is suspected")
     page.keyboard.press("z")
     expect(page.locator(".grid .tile")).to_have_count(1)
     assert queries.photos(catalog, [photos["owl"][0]])[0].category == HARE

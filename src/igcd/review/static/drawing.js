@@ -217,7 +217,7 @@ export class DrawnPage extends Page {
         el("p", { text: this.overview.read_only ? "Nobody has discovered them yet." : "What a discovery finds shows up here by itself." }),
         this.overview.read_only ? null : button("Discover", () => this.discover({}), { kind: "primary" }));
     }
-    const [title, text] = EMPTY[route.kind] ?? EMPTY.gallery;
+    const [title, text] = EMPTY[route.id] ?? EMPTY[route.kind] ?? EMPTY.gallery;
     return el("div", { class: "empty" }, el("h2", { text: title }), el("p", { text }));
   }
 
