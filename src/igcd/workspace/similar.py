@@ -17,6 +17,7 @@ from igcd.types import UNLABELED, IntArray
 from igcd.workspace.catalog import Catalog, id_list
 from igcd.workspace.comparing import Comparison, fit_comparison
 from igcd.workspace.feature_store import Features, find_damaged, read_features
+from igcd.workspace.outlook import VERY_LIKELY
 
 MAX_FITTED = 4096
 """Photos without a label that the space is fitted with; more tell nothing new."""
@@ -79,6 +80,18 @@ class PhotoIndex:
             pairs = zip(ids, best.values.tolist(), strict=True)
             found = [Similar(photo, value) for photo, value in pairs if photo in is_open][:n]
         return found
+
+    def elsewhere(self, photo_ids: Sequence[int], chosen: Sequence[int]) -> list[int]:
+        """Those of some photos that are very likely of a known category which none of the chosen ones is in."""
+        query = (
+            "SELECT a.photo FROM assignments a JOIN categories c ON c.id = a.category "
+            "WHERE c.state IN ('labeled', 'accepted') AND a.probability >= ?1 "
+            "AND a.photo IN (SELECT value FROM json_each(?2)) AND a.category NOT IN "
+            "(SELECT category FROM assignments WHERE category IS NOT NULL AND photo IN (SELECT value FROM json_each(?3)))"
+        )
+        with self._catalog.snapshot() as db:
+            rows = db.execute(query, (VERY_LIKELY, id_list(photo_ids), id_list(chosen))).fetchall()
+        return [row["photo"] for row in rows]
 
     def _unconfirmed(self, photo_ids: Sequence[int]) -> set[int]:
         """Those of some photos that nobody has confirmed."""

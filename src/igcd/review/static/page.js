@@ -145,7 +145,7 @@ export class Page {
     this.view = { route, ids: answer.photo_ids, versions: answer.versions, category: answer.category ?? null,
       near: answer.near ?? [], nPhotos: answer.n_photos ?? answer.photo_ids.length, categoryOf: this.sourceOf(route, answer),
       looks: answer.looks ?? [], listed: answer.listed ?? [], growth: answer.growth ?? [], similarity: answer.similarity ?? {}, parts: answer.parts ?? [],
-      suggestions: answer.suggestions ?? {} };
+      suggestions: answer.suggestions ?? {}, elsewhere: answer.elsewhere ?? [] };
     this.suggested = this.alternativesOf = null;
     this.showList();
     if (route.kind === "map") this.showMap(answer, isSame);
