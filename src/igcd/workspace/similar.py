@@ -86,8 +86,8 @@ class PhotoIndex:
         query = (
             "SELECT a.photo FROM assignments a JOIN categories c ON c.id = a.category "
             "WHERE c.state IN ('labeled', 'accepted') AND a.probability >= ?1 "
-            "AND a.photo IN (SELECT value FROM json_each(?2)) AND a.category NOT IN "
-            "(SELECT category FROM assignments WHERE category IS NOT NULL AND photo IN (SELECT value FROM json_each(?3)))"
+            "AND a.photo IN (SELECT value FROM json_each(?2)) AND a.category NOT IN (SELECT category FROM assignments "
+            "WHERE category IS NOT NULL AND photo IN (SELECT value FROM json_each(?3)))"
         )
         with self._catalog.snapshot() as db:
             rows = db.execute(query, (VERY_LIKELY, id_list(photo_ids), id_list(chosen))).fetchall()
