@@ -46,6 +46,7 @@ def test_new_categories_are_named_in_one_decision_each(workspace):
         person.review(6)
     named = {category.name: category for category in queries.categories(workspace)}
     assert {"elm", "fir"} <= set(named) and person.made.total() <= 6
+    assert person.made.total() <= person.n_named <= person.n_shown and person.n_clicks <= person.n_named + 6 * 2
     for name in ("elm", "fir"):
         photos = queries.photos_of(workspace, named[name].id).photos
         assert {kind_of(photo) for photo in photos if photo.is_confirmed} == {name}
