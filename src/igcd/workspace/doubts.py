@@ -23,9 +23,9 @@ from igcd.types import BoolArray, FloatArray, IntArray
 N_ALIKE = 5
 """Categories that one is mixed up with."""
 MAX_FITTED = 4096
-"""Of more rows a sample says how often mistakes happen."""
+"""Of more rows a sample says how often mistakes happen; of less than that where there are very many categories."""
 _N_ROUNDS = 60
-_ROWS_AT_A_TIME = 2048
+_CELLS_AT_A_TIME = 4 * 2**20
 
 
 @dataclass(frozen=True)
@@ -90,11 +90,13 @@ def check_labels(rows: Tensor, labels: Tensor, *, seed: int = 0) -> LabelCheck:
     means = _Means(sums, counts, _most_alike(sums))
     several = counts[owners] > 1
     fitted = torch.nonzero(several)[:, 0]
-    if len(fitted) > MAX_FITTED:
-        fitted = fitted[torch.randperm(len(fitted), generator=torch.Generator().manual_seed(seed))[:MAX_FITTED]]
+    rows_at_a_time = max(64, _CELLS_AT_A_TIME // len(ids))
+    n_fitted = min(MAX_FITTED, rows_at_a_time)
+    if len(fitted) > n_fitted:
+        fitted = fitted[torch.randperm(len(fitted), generator=torch.Generator().manual_seed(seed))[:n_fitted]]
     habits = _fit_habits(means.closeness(rows[fitted], owners[fitted]), owners[fitted], means.alike)
     right, other, other_probability = [], [], []
-    for part, own in zip(torch.split(rows, _ROWS_AT_A_TIME), torch.split(owners, _ROWS_AT_A_TIME), strict=True):
+    for part, own in zip(torch.split(rows, rows_at_a_time), torch.split(owners, rows_at_a_time), strict=True):
         shown = habits.judge(means.closeness(part, own), own, means.alike)
         at = torch.arange(len(part))
         right.append(shown[at, own].clone())
@@ -115,8 +117,9 @@ def _most_alike(sums: Tensor) -> Tensor:
     means = normalize(sums, dim=1)
     n_alike = min(N_ALIKE, len(sums) - 1)
     found = []
-    for start in range(0, len(means), _ROWS_AT_A_TIME):
-        part = means[start : start + _ROWS_AT_A_TIME]
+    rows_at_a_time = max(64, _CELLS_AT_A_TIME // len(means))
+    for start in range(0, len(means), rows_at_a_time):
+        part = means[start : start + rows_at_a_time]
         similarity = part @ means.T
         similarity[torch.arange(len(part)), start + torch.arange(len(part))] = -torch.inf
         found.append(similarity.topk(n_alike, dim=1).indices)
