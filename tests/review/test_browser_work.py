@@ -130,7 +130,7 @@ def test_more_like_this_is_named_in_one_step(link, open_page, catalog, photos):
     tile(page, 0).click()
     page.keyboard.press("f")
     expect(title(page)).to_have_text("More like this")
-    expect(page.locator(".heading-text p")).to_contain_text(" · 1 very likely of another category, not selected")
+    expect(page.locator(".heading-text p")).to_contain_text(" · 1 more like another category, not selected")
     expect(page.locator(".selection-count")).to_have_text("12 selected")
     slider = page.get_by_label("How many")
     slider.fill("6")

@@ -113,7 +113,7 @@ export class DrawnPage extends Page {
     }
     if (route.kind === "similar") {
       const nElsewhere = this.view.elsewhere.length;
-      const left = nElsewhere ? ` · ${grouped(nElsewhere)} very likely of another category, not selected` : "";
+      const left = nElsewhere ? ` · ${grouped(nElsewhere)} more like another category, not selected` : "";
       return `the ${plural(route.n, "photo")} most like the chosen, among all that is not confirmed${left}`;
     }
     if (route.kind === "gallery" && route.id === "mistakes" && nPhotos) {
