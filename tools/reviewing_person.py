@@ -7,6 +7,10 @@ Everything goes through the routes of the page, as the browser would ask them.
   among all that is not confirmed, those of the same kind are selected as well, and all of them are named, or moved to
   the category that has the name, in one decision. What else is in the category or group is left there.
 - Every tenth decision the person discovers again, and looks through the categories that were found by then.
+
+Nothing is named that the person has not been shown. A decision is one press of "name" or "move", however many photos
+are selected before it; so the photos shown, the photos named and the clicks that select them are counted beside the
+decisions.
 """
 
 import time
@@ -90,6 +94,12 @@ class Person:
         self._page, self._truth_of = page, truth_of
         self._discover_again = discover_again or (lambda: page.work("discover"))
         self.made: Counter[str] = Counter()
+        self.n_shown = 0
+        """Photos looked at, each as often as it was."""
+        self.n_named = 0
+        """Photos that decisions were about."""
+        self.n_clicks = 0
+        """Clicks to select them: photos to select, or to leave out of what is selected, whichever are fewer."""
 
     def review(self, n_decisions: int) -> None:
         """Decides so many times, or until nothing is left to look at."""
@@ -104,8 +114,8 @@ class Person:
                 seen.clear()
                 continue
             seen.add(look)
-            kind, photos = self._kinds(self._page.get(f"looks/{look}")["photos"])[0]
-            self._settle(kind, photos)
+            shown = self._page.get(f"looks/{look}")["photos"]
+            self._settle(*self._kinds(shown)[0], n_shown=len(shown))
             if self.made.total() >= next_discovery:
                 next_discovery = self.made.total() + EVERY
                 self._discover_again()
@@ -123,13 +133,20 @@ class Person:
             photos = self._page.photos(self._page.get(f"categories/{waiting[0]}")["photo_ids"])
             kind, own = self._kinds(photos)[0]
             if len(own) > 1:
-                self._settle(kind, own)
+                self._settle(kind, own, n_shown=len(photos))
 
-    def _settle(self, kind: str, photos: Sequence[Shown]) -> None:
-        """Says what photos are, and more like them of the same kind: one decision."""
+    def _settle(self, kind: str, photos: Sequence[Shown], *, n_shown: int) -> None:
+        """Says what photos are, of those shown, and more like them of the same kind: one decision."""
         ids = [photo["id"] for photo in photos]
-        similar = self._page.post("similar", {"photo_ids": ids, "n": N_SIMILAR})["photos"]
-        ids += [one["id"] for one in similar if one["id"] not in ids and self._truth_of(one["path"]) == kind]
+        self.n_clicks += min(len(ids), 1 + n_shown - len(ids))  # one by one, or all and then without the others
+        answer = self._page.post("similar", {"photo_ids": ids, "n": N_SIMILAR})
+        similar = [one for one in answer["photos"] if one["id"] not in ids]
+        right = {one["id"] for one in similar if self._truth_of(one["path"]) == kind}
+        selected = {one["id"] for one in similar} - set(answer["elsewhere"])
+        self.n_clicks += min(len(right ^ selected), 1 + len(right))  # from what is selected, or from nothing
+        self.n_shown += len(similar)
+        ids += sorted(right)
+        self.n_named += len(ids)
         categories = self._page.get("overview")["categories"]
         body = {"photo_ids": ids, "seen": {category["id"]: category["version"] for category in categories}}
         category_id = next((category["id"] for category in categories if category["name"] == kind), None)
@@ -143,6 +160,7 @@ class Person:
         """Photos by what they show, the most numerous kind first."""
         kinds: dict[str, list[Shown]] = {}
         for photo in photos:
+            self.n_shown += 1
             kinds.setdefault(self._truth_of(photo["path"]), []).append(photo)
         return sorted(kinds.items(), key=lambda kind: (-len(kind[1]), kind[0]))
 

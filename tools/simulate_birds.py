@@ -206,6 +206,9 @@ def review_batch(
         "new_species_found": f"{len(new & found)} of {len(new)}",
         "decisions": dict(person.made),
         "decisions_per_100": round(100 * person.made.total() / len(stems), 1),
+        "photos_shown": person.n_shown,
+        "photos_named": person.n_named,
+        "clicks": person.n_clicks,
         "right_after": round(100 * after, 1),
         "new_species_named": f"{len(new & named)} of {len(new)}",
     }

@@ -1,9 +1,9 @@
-"""Takes the pictures of the review page that the guide shows: docs/images/review-*.png.
+"""Takes the pictures of the review page and of a report that the docs show: docs/images/review-*.png, report-*.png.
 
-    python tools/take_screenshots.py [--out docs/images] [--keep FOLDER]
+    python tools/take_screenshots.py [--out docs/images] [--keep FOLDER] [--run runs/demo]
 
-The photos are those that docs/your_own_photos.md draws, in a workspace made as it says. Needs Playwright and Debian's
-chromium (or IGCD_CHROMIUM=/path/to/it).
+The photos are those that docs/your_own_photos.md draws, in a workspace made as it says; the report is that of a run
+(`igcd demo`), left out without one. Needs Playwright and Debian's chromium (or IGCD_CHROMIUM=/path/to/it).
 """
 
 import argparse
@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "tests"))  # the server and the path of Chromium are those of the tests
 from review.live_page import chromium_path, served  # noqa: E402
 
-SIZE, PHONE = (1320, 790), (390, 844)
+SIZE, PHONE, REPORT = (1320, 790), (390, 844), (1180, 1090)
 
 
 def make_workspace(folder: Path) -> Path:
@@ -78,14 +78,35 @@ PICTURES: dict[str, tuple[Callable[[Page], None], str, tuple[int, int]]] = {
 
 
 def take(browser: Browser, link: str, name: str, out: Path) -> None:
-    """One of `PICTURES`, with as few colors as a page has."""
+    """One of `PICTURES`."""
     act, scheme, (width, height) = PICTURES[name]
     page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme, has_touch=width < 500)
     page.goto(link)
     page.locator(".grid .tile").first.wait_for()
     act(page)
     settle(page)
-    file = out / f"{name}.png"
+    save(page, out / f"{name}.png")
+
+
+def take_report(browser: Browser, run: Path, out: Path) -> None:
+    """The map of a run at its last stage, with the pointer on an image near its middle."""
+    page = browser.new_page(viewport={"width": REPORT[0], "height": REPORT[1]}, color_scheme="light")
+    page.goto(f"{(run / 'report.html').resolve().as_uri()}#explore")
+    settle(page)
+    frame = page.locator("#map").bounding_box()
+    if frame is None:
+        sys.exit(f"{run} has a report without a map; run it again with this version")
+    across = frame["x"] + frame["width"] / 2
+    for down in range(round(frame["y"] + frame["height"] * 0.3), REPORT[1], 6):
+        page.mouse.move(across, down)
+        if page.locator("#hover").is_visible():
+            break
+    settle(page)
+    save(page, out / "report-explore.png")
+
+
+def save(page: Page, file: Path) -> None:
+    """What is in sight, with as few colors as a page has."""
     page.screenshot(path=file)
     page.close()
     Image.open(file).convert("RGB").quantize(256, kmeans=4).save(file, optimize=True)
@@ -96,6 +117,7 @@ def main() -> None:
     """All pictures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=ROOT / "docs" / "images")
+    parser.add_argument("--run", type=Path, help="folder of a run with a report")
     parser.add_argument("--keep", type=Path, help="folder for photos and workspace; used again when it is there")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary, sync_playwright() as driver:
@@ -108,6 +130,8 @@ def main() -> None:
             browser = driver.chromium.launch(executable_path=chromium_path(), args=["--no-sandbox"])
             for name in PICTURES:
                 take(browser, link, name, args.out)
+            if args.run is not None:
+                take_report(browser, args.run, args.out)
             browser.close()
 
 

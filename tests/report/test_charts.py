@@ -41,7 +41,7 @@ def test_many_stages_have_values_at_the_ends_only():
 
 def test_words_say_what_the_lines_show():
     chart = line_chart("t", {"All": {0: 80.0, 1: 41.25}}, [0, 1])
-    assert chart.summary == "All: stage 0 80.0 %, stage 1 41.2 %"
+    assert chart.summary == "All: stage 0 80.0%, stage 1 41.2%"
 
 
 def test_nothing_to_draw():

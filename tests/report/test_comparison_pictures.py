@@ -115,7 +115,7 @@ def test_in_a_browser(folders, tmp_path, browser, look):
     page.keyboard.press("Space")
     assert page.locator(".chart path").count() == 1
     page.locator("#group").select_option("Old")
-    assert page.locator(".chart").get_attribute("aria-label") == "Old. other: stage 0 80.0 %, stage 1 60.0 %"
+    assert page.locator(".chart").get_attribute("aria-label") == "Old. other: stage 0 80.0%, stage 1 60.0%"
     assert [(one["id"], one["nodes"][0]["target"]) for one in axe.Axe().run(page).response["violations"]] == []
     assert page.evaluate("document.documentElement.scrollWidth <= document.documentElement.clientWidth")
     page.locator("table.scores thead button").last.click()

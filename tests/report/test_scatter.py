@@ -24,7 +24,7 @@ def test_up_and_to_the_right_is_better():
     first, second = figure.marks
     assert first.x < second.x and first.y > second.y  # SVG counts down
     assert (first.is_upper_bound, second.is_upper_bound) == (False, True)
-    assert figure.summary == "gm: Old 40.0 %, New 20.0 %; supervised: Old 50.0 %, New 30.0 %"
+    assert figure.summary == "gm: Old 40.0%, New 20.0%; supervised: Old 50.0%, New 30.0%"
     assert first.x_spread == (pytest.approx(first.x), pytest.approx(first.x))  # one seed has no spread
 
 

@@ -64,6 +64,12 @@ def test_more_like_some_photos(client, photos):
     answer = client.post("/api/similar", json={"photo_ids": photos["fox"][:1], "n": 3}).json()
     assert answer["photo_ids"][0] == photos["fox"][0] and set(answer["photo_ids"]) == set(photos["fox"])
     assert not set(answer["photo_ids"]) & set(photos["owl"][:3])  # what is confirmed is left out
+    everything = client.post("/api/similar", json={"photo_ids": photos["fox"][:1], "n": 100}).json()
+    guessed = [photo["id"] for photo in everything["photos"] if photo["category"] == OWL]
+    assert len(guessed) == 2 and len(everything["elsewhere"]) == 1  # the other one is not very likely an owl
+    assert set(everything["elsewhere"]) < set(guessed)
+    with_owl = client.post("/api/similar", json={"photo_ids": [photos["fox"][0], guessed[0]], "n": 100}).json()
+    assert with_owl["elsewhere"] == []
     response = client.post("/api/similar", json={"photo_ids": [999]})
     assert response.status_code == 400 and "no features yet" in response.json()["error"]
 

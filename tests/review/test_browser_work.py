@@ -2,6 +2,7 @@
 
 import re
 import threading
+from itertools import pairwise
 
 import pytest
 
@@ -22,6 +23,11 @@ def title(page):
 
 def tile(page, index):
     return page.locator(f'.grid .tile[data-index="{index}"]')
+
+
+def leave_out(shown):
+    if shown.get_attribute("aria-selected") == "true":
+        shown.click(modifiers=["Control"])
 
 
 def live(page):
@@ -124,12 +130,13 @@ def test_more_like_this_is_named_in_one_step(link, open_page, catalog, photos):
     tile(page, 0).click()
     page.keyboard.press("f")
     expect(title(page)).to_have_text("More like this")
-    expect(page.locator(".selection-count")).to_have_text("13 selected")
+    expect(page.locator(".heading-text p")).to_contain_text(" · 1 more like another category, not selected")
+    expect(page.locator(".selection-count")).to_have_text("12 selected")
     slider = page.get_by_label("How many")
     slider.fill("6")
-    expect(page.locator(".selection-count")).to_have_text("7 selected")
+    expect(page.locator(".selection-count")).to_have_text("6 selected")
     for index in range(4, 7):  # the first are foxes; what does not belong is left out
-        tile(page, index).click(modifiers=["Control"])
+        leave_out(tile(page, index))
     page.keyboard.press("n")
     page.keyboard.type("fox")
     page.keyboard.press("Enter")
@@ -141,7 +148,7 @@ def test_more_like_this_is_named_in_one_step(link, open_page, catalog, photos):
     page.keyboard.press("f")
     slider.fill("18")
     for index in (13, 14):  # the last ones are none: two owls and the unsure ones are beyond the twelve
-        tile(page, index).click(modifiers=["Control"])
+        leave_out(tile(page, index))
     page.keyboard.press("n")
     page.keyboard.type("hare")
     page.keyboard.press("Enter")
@@ -190,13 +197,14 @@ def test_suspected_mistakes_are_kept_or_corrected_with_one_key(link, open_page, 
     page = open_page(link)
     page.keyboard.press("x")
     expect(title(page)).to_have_text("Suspected mistakes")
+    expect(page.locator(".heading-text p")).to_have_text("2 labels · about 2 expected to be wrong")
     assert tile(page, 0).locator(".badge").all_inner_texts() == ["owl", "hare?"]
     expect(page.locator(".near h2")).to_have_text("More likely")
     page.keyboard.press("1")
     expect(live(page)).to_have_text("Moved 1 photo to hare")
     page.keyboard.press("c")
     expect(live(page)).to_have_text("Confirmed 1 photo of owl")
-    expect(page.locator(".empty h2")).to_have_text("Nothing here")
+    expect(page.locator(".empty h2")).to_have_text("No label is suspected")
     page.keyboard.press("z")
     expect(page.locator(".grid .tile")).to_have_count(1)
     assert queries.photos(catalog, [photos["owl"][0]])[0].category == HARE
@@ -344,3 +352,43 @@ def test_the_photo_on_the_whole_screen_says_whether_it_is_selected(link, open_pa
     expect(dialog.get_by_role("button", name="Select", exact=True)).to_be_visible()
     page.keyboard.press("Space")
     expect(dialog.get_by_role("button", name="Selected")).to_have_attribute("aria-pressed", "true")
+
+
+def test_the_address_of_a_list_opens_the_first_of_it(link, open_page):
+    page = open_page(link)
+    for address, first in {"known": "owl", "new": "new 2", "checks": "Suspected mistakes"}.items():
+        page.goto(page.url.split("#")[0] + f"#/{address}")
+        expect(title(page)).to_have_text(first)
+
+
+def test_a_slow_answer_shows_that_it_is_awaited(link, open_page):
+    page = open_page(link)
+    held = []
+    page.route("**/api/similar", lambda route: held.append(route))
+    tile(page, 0).click()
+    page.keyboard.press("f")
+    expect(page.locator("body")).to_have_class("waiting")
+    held[0].continue_()
+    expect(title(page)).to_have_text("More like this")
+    expect(page.locator("body")).not_to_have_class("waiting")
+
+
+def test_a_note_covers_no_action(link, open_page):
+    page = open_page(link)
+    page.keyboard.press("a")
+    expect(title(page)).to_have_text("new 3")
+    tile(page, 0).click()
+    expect(page.locator(".selection")).to_be_visible()
+    note, bar = (page.locator(one).bounding_box() for one in (".toast", ".selection"))
+    assert note["y"] + note["height"] <= bar["y"]
+
+
+def test_long_names_of_the_legend_have_room(link, open_page, catalog):
+    for category in (FOX, HARE):
+        decisions.name(catalog, category, f"A very long name of an animal {category}", author="bo")
+    page = open_page(link)
+    page.keyboard.press("g")
+    expect(page.locator(".map-legend .check")).to_have_count(3)
+    boxes = [name.bounding_box() for name in page.locator(".map-legend .check span:last-child").all()]
+    assert max(box["height"] for box in boxes) > 30  # two lines
+    assert all(box["y"] + box["height"] <= below["y"] for box, below in pairwise(boxes))

@@ -5,7 +5,7 @@ import pytest
 pytest.importorskip("fastapi", reason="the review page needs the extra `review`")
 pytest.importorskip("httpx", reason="the routes are asked with httpx")
 
-from tools.reviewing_person import Person, open_page
+from tools.reviewing_person import Person, all_photos, open_page
 from workspace.painted_photos import PatternEncoder, paint, paint_categories
 
 from igcd.workspace import queries
@@ -46,6 +46,7 @@ def test_new_categories_are_named_in_one_decision_each(workspace):
         person.review(6)
     named = {category.name: category for category in queries.categories(workspace)}
     assert {"elm", "fir"} <= set(named) and person.made.total() <= 6
+    assert person.made.total() <= person.n_named <= person.n_shown and person.n_clicks <= person.n_named + 6 * 2
     for name in ("elm", "fir"):
         photos = queries.photos_of(workspace, named[name].id).photos
         assert {kind_of(photo) for photo in photos if photo.is_confirmed} == {name}
@@ -63,6 +64,21 @@ def test_more_like_this_finds_its_kind_and_leaves_out_what_is_confirmed(workspac
     assert similarity == sorted(similarity, reverse=True)
     everything = index.nearest([first.id], n=400)
     assert len(everything) == 35 and first.id not in {one.photo for one in everything}  # 36 are not confirmed
+
+
+def test_what_is_more_like_a_known_category_is_told_apart(workspace):
+    index = PhotoIndex(workspace)
+    categories = [category.id for category in queries.categories(workspace)]
+    photos = [photo for category in categories for photo in all_photos(workspace, category)]
+    open_ids = [photo.id for photo in photos if not photo.is_confirmed]
+    kinds = {photo.id: kind_of(photo) for photo in queries.photos(workspace, open_ids)}
+    for kind in ("elm", "ash"):
+        own = [photo for photo in open_ids if kinds[photo] == kind]
+        others = [photo for photo in open_ids if photo not in own[:2]]
+        elsewhere = index.elsewhere(others, own[:2])
+        assert elsewhere == sorted(elsewhere) and not set(elsewhere) & set(own)
+        assert {photo for photo in others if kinds[photo] == "beech"} <= set(elsewhere)
+    assert index.elsewhere([], own[:1]) == []
 
 
 def test_the_tree_joins_what_is_alike_and_holds_every_category_once(workspace):

@@ -1,10 +1,12 @@
 """Labels in doubt, the order of what needs a look, and which categories were found again."""
 
 import numpy as np
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from igcd.workspace import doubts
 from igcd.workspace.again import found_again
 from igcd.workspace.doubts import check_labels
 from igcd.workspace.looks import expected_growth, most_teaching_first
@@ -14,18 +16,33 @@ def unit(rows):
     return torch.nn.functional.normalize(torch.tensor(rows, dtype=torch.float64), dim=1)
 
 
-def slow_probability(rows, labels, sharpness):
-    """The same with a loop: each row against the means, its own without itself."""
+def slow_judgement(rows, labels, sharpness, rates, n_alike):
+    """Probability that each label is right, with loops: each row against the means, its own without itself."""
+    categories = sorted(set(labels))
+    means = {one: sum(rows[i] for i in range(len(rows)) if labels[i] == one) for one in categories}
+    means = {one: mean / mean.norm() for one, mean in means.items()}
     found = []
     for at, row in enumerate(rows):
-        logits = {}
-        for category in sorted(set(labels)):
-            members = [rows[i] for i in range(len(rows)) if labels[i] == category and i != at]
-            mean = sum(members) / len(members)
-            logits[category] = sharpness * float(1 - (row - mean).square().sum()) / 2
-        total = sum(np.exp(value) for value in logits.values())
-        found.append(float(np.exp(logits[labels[at]]) / total))
+        logits = []
+        for one in categories:
+            members = [rows[i] for i in range(len(rows)) if labels[i] == one and i != at]
+            logits.append(sharpness * float(1 - (row - sum(members) / len(members)).square().sum()) / 2)
+        probs = np.exp(logits) / np.exp(logits).sum()
+        own = labels[at]
+        others = sorted((one for one in categories if one != own), key=lambda one: -float(means[one] @ means[own]))
+        weights = [rates[0] if one == own else rates[1] / len(others) for one in categories]
+        for one in others[:n_alike]:
+            weights[categories.index(one)] += rates[2] / n_alike
+        shown = probs * weights
+        found.append(shown[categories.index(own)] / shown.sum())
     return found
+
+
+def crowd(rng, *, n_categories=20, n_rows=20, spread=0.6):
+    """Gaussian categories that overlap, and their labels."""
+    means = rng.normal(size=(n_categories, 10))
+    labels = np.repeat(np.arange(n_categories), n_rows)
+    return unit(means[labels] + rng.normal(0, spread, (len(labels), 10))), labels
 
 
 def test_a_wrong_label_is_in_doubt_and_the_others_are_not():
@@ -38,13 +55,55 @@ def test_a_wrong_label_is_in_doubt_and_the_others_are_not():
     assert check.other[3] == 5 and check.probability[3] < 0.5 < check.other_probability[3]
 
 
-def test_probabilities_are_those_of_the_slow_twin():
+def test_judgements_are_those_of_the_slow_twin():
     rng = np.random.default_rng(1)
-    rows, labels = unit(rng.normal(size=(12, 4))), [0, 1, 2] * 4
-    check = check_labels(rows, torch.tensor(labels))
-    candidates = [slow_probability(rows, labels, float(np.exp(power))) for power in np.linspace(0, 6, 601)]
-    nearest = min(np.abs(np.array(one) - check.probability).max() for one in candidates)
-    assert nearest < 0.01  # one sharpness explains all of them
+    rows, labels = unit(rng.normal(size=(28, 4))), [0, 1, 2, 3, 4, 5, 6] * 4
+    owners = torch.tensor(labels)
+    sums = torch.zeros(7, 4, dtype=torch.float64).index_add_(0, owners, rows)
+    means = doubts._Means(sums, torch.full((7,), 4), doubts._most_alike(sums))
+    habits = doubts._Habits(7.0, np.array([0.9, 0.04, 0.06]))
+    shown = habits.judge(means.closeness(rows, owners), owners, means.alike)
+    expected = slow_judgement(rows, labels, 7.0, habits.rates, doubts.N_ALIKE)
+    np.testing.assert_allclose(shown[torch.arange(28), owners], expected)
+    np.testing.assert_allclose(shown.sum(dim=1), 1)
+
+
+def test_rates_are_the_most_probable_ones():
+    ways = np.random.default_rng(2).dirichlet([1, 1, 1], 200) ** 2
+    loss, rates = doubts._fit_rates(ways)
+    assert rates.min() >= 0 and np.isclose(rates.sum(), 1)
+    grid = [np.array([a, b, 1 - a - b]) for a in np.linspace(0, 1, 41) for b in np.linspace(0, 1 - a, 41)]
+    assert loss <= min(-np.log(np.maximum(ways @ one, 1e-300)).sum() for one in grid) + 0.05
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_right_labels_of_categories_that_overlap_are_no_mistakes(seed):
+    rows, labels = crowd(np.random.default_rng(seed))
+    means = torch.stack([rows[labels == category].mean(dim=0) for category in range(20)])
+    assert (torch.cdist(rows, means).argmin(dim=1).numpy() != labels).sum() >= 8  # nearer to another category
+    assert check_labels(rows, torch.from_numpy(labels)).is_doubtful.sum() <= 2  # of 400
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_most_of_the_listed_labels_are_wrong_and_as_many_as_expected(seed):
+    rng = np.random.default_rng(seed)
+    rows, labels = crowd(rng)
+    given_labels = labels.copy()
+    wrong = rng.permutation(len(labels))[:20]
+    given_labels[wrong] = (labels[wrong] + rng.integers(1, 20, 20)) % 20
+    check = check_labels(rows, torch.from_numpy(given_labels))
+    listed, n_found = np.flatnonzero(check.is_doubtful), np.isin(wrong, np.flatnonzero(check.is_doubtful)).sum()
+    assert n_found >= 12 and n_found >= 0.7 * len(listed)
+    assert 0.7 < n_found / (1 - check.probability[listed]).sum() < 1.3
+    assert (check.other[wrong] == labels[wrong]).mean() > 0.7
+
+
+def test_doubts_do_not_depend_on_the_order_of_rows():
+    rows, labels = crowd(np.random.default_rng(4), n_rows=6)
+    labels[::11] = 3
+    order = np.random.default_rng(5).permutation(len(labels))
+    first, second = (check_labels(rows[i], torch.from_numpy(labels[i])) for i in (np.arange(len(labels)), order))
+    np.testing.assert_allclose(first.probability[order], second.probability, atol=1e-6)
 
 
 def test_the_only_photo_of_a_category_is_in_no_doubt():

@@ -18,7 +18,8 @@ from igcd.workspace.corrections import verdicts
 from igcd.workspace.exploration import explore_workspace
 from igcd.workspace.feature_store import write_features
 from igcd.workspace.init import init_workspace
-from igcd.workspace.queries import categories, status
+from igcd.workspace.outlook import outlook
+from igcd.workspace.queries import categories
 from igcd.workspace.report import headline, write_workspace_report
 from igcd.workspace.undo import undo
 
@@ -99,10 +100,11 @@ def test_what_a_person_said_beside_what_discovery_said(catalog, photos):
 
 def test_the_sentence(catalog):
     live = tuple(category for category in categories(catalog) if category.n_photos)
-    assert headline(live, status(catalog)) == (
-        "5 photos of 1 known category (3 of them confirmed), 2 new categories with 16 photos and 2 photos that need a "
-        "look."
-    )
+    assert headline(catalog, live) == f"3 photos of 1 category are labeled or confirmed. {outlook(catalog).sentence()}"
+    assert "2 new categories with 16 photos, 3 need a look." in headline(catalog, live)
+    decisions.name(catalog, HARE, "mountain hare", author="ada")
+    live = tuple(category for category in categories(catalog) if category.n_photos)
+    assert headline(catalog, live).startswith("15 photos of 2 categories are labeled or confirmed. 20 new photos: 12 ")
 
 
 def test_the_command_writes_the_page_of_a_workspace(catalog, tmp_path, capsys):
@@ -142,7 +144,7 @@ def test_in_a_browser(catalog, tmp_path, browser):
         page = context.new_page()
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.goto(path.as_uri())
-        assert page.locator("#shown").inner_text() == "23 photos in 2 categories, 1 of them found and not labeled yet."
+        assert page.locator("#shown").inner_text() == "23 photos in 2 categories, 1 of them new."
         assert axe.Axe().run(page).response["violations"] == []
         page.get_by_role("button", name="new 3, which is owl: 4 photos. Show them").click()
         assert page.locator("dialog .picture").count() == 4

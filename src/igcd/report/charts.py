@@ -105,7 +105,7 @@ def line_chart(
     return Chart(
         title=title,
         summary="; ".join(
-            f"{label}: " + ", ".join(f"stage {stage} {value:.1f} %" for stage, value in sorted(values.items()))
+            f"{label}: " + ", ".join(f"stage {stage} {value:.1f}%" for stage, value in sorted(values.items()))
             for label, values in kept.items()
         ),
         lines=tuple(lines),

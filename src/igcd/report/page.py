@@ -198,7 +198,7 @@ def headline(run: Run, stage_galleries: Sequence[StageGallery]) -> str:
     if results.M_d is not None:
         n_categories = results.stages[-1].n_categories
         parts.append(
-            f"in the end {results.M_d:.1f}\N{NO-BREAK SPACE}% of the {results.default.partition('/')[0]} images of all "
+            f"in the end {results.M_d:.1f}% of the {results.default.partition('/')[0]} images of all "
             f"{n_categories:,} categories are recognized"
         )
     if results.M_f is not None:

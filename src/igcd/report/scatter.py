@@ -96,7 +96,7 @@ def _scatter(points: Sequence[tuple[str, Spread, Spread, bool]], old: str, stage
                 anchor=anchor,
                 style=style % 6,
                 is_upper_bound=is_bound,
-                summary=f"{name}: {old} {x.mean:.1f} %, New {y.mean:.1f} %",
+                summary=f"{name}: {old} {x.mean:.1f}%, New {y.mean:.1f}%",
             )
         )
     return Scatter(

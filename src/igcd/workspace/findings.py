@@ -35,7 +35,7 @@ class Findings:
     alternatives: IntArray  # (n, 3) the most probable categories, -1 where there are fewer
     alternative_probability: FloatArray  # (n, 3)
     looks: IntArray  # (n,) number of the group of photos that need a look; -1 for the others
-    doubts: Mapping[int, tuple[float, int, float]]  # row -> probability of its label, another category and its own
+    doubts: Mapping[int, tuple[float, int, float]]  # row -> P(label is right), another category, its P
 
 
 def look(evidence: Evidence, features: Features, *, is_known: Mapping[int, bool], granularity: float = 0.0) -> Findings:
@@ -144,7 +144,7 @@ def _looks(
 
 
 def _doubts(evidence: Evidence, features: Features) -> dict[int, tuple[float, int, float]]:
-    """Labeled rows whose label the others speak against."""
+    """Labeled rows whose label is more likely wrong than right, by all the others."""
     rows = np.flatnonzero(evidence.labels != UNLABELED)
     if len(set(evidence.labels[rows].tolist())) < 2:
         return {}

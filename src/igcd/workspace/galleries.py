@@ -22,7 +22,7 @@ class Suggestion:
     """What a photo may be instead."""
 
     category: int
-    probability: float | None = None  # of the category it is in
+    probability: float | None = None  # that the category it is in is right
     other_probability: float | None = None
     opinions: tuple[str, ...] = ()  # who says what, where people disagree
 
@@ -63,14 +63,14 @@ def n_in_galleries(catalog: Catalog) -> dict[str, int]:
 
 
 def _mistakes(catalog: Catalog) -> Gallery:
-    """Given labels that the others speak against and that nobody has looked at since, the most doubtful first."""
+    """Given labels more likely wrong than right that nobody has looked at since, the most doubtful first."""
     with catalog.snapshot() as db:
         rows = db.execute(
             """
             SELECT d.photo, d.other, d.probability, d.other_probability FROM doubts d
             JOIN labels l ON l.photo = d.photo AND l.category = d.category AND l.source = 'given'
             JOIN categories c ON c.id = d.other AND c.state IN ('labeled', 'accepted')
-            ORDER BY d.other_probability - d.probability DESC, d.photo LIMIT ?
+            ORDER BY d.probability, d.photo LIMIT ?
             """,
             (MAX_PHOTOS,),
         ).fetchall()

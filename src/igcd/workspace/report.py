@@ -13,8 +13,9 @@ from igcd.report.thumbnails import THUMBNAIL, Thumbnail, encode_thumbnail
 from igcd.workspace.catalog import Catalog, open_catalog
 from igcd.workspace.corrections import Verdict, verdicts
 from igcd.workspace.exploration import ExploredWorkspace, explore_workspace
+from igcd.workspace.outlook import counted, outlook
 from igcd.workspace.photo_files import photo_pixels
-from igcd.workspace.queries import Category, Status, category, status
+from igcd.workspace.queries import Category, category, status
 
 N_CARDS = 60
 """New categories shown as cards; all are in the table."""
@@ -65,7 +66,7 @@ def render(catalog: Catalog) -> str:
         .get_template("workspace.html.j2")
         .render(
             title=catalog.folder.resolve().name,
-            headline=headline(explored.categories, figures),
+            headline=headline(catalog, explored.categories),
             script=read_script(EXPLORING),
             exploration=explored.exploration,
             entries=explored.exploration.entries,
@@ -85,28 +86,21 @@ def render(catalog: Catalog) -> str:
     )
 
 
-def headline(live: tuple[Category, ...], figures: Status) -> str:
-    """What is in the workspace, in one sentence.
-
-    A photo is of a new category as long as the stage it was found at is not accepted.
-    """
-    new = [one for one in live if one.state != "labeled"]
-    known = [one for one in live if one.state == "labeled"]
-    n_known, n_confirmed = sum(one.n_photos for one in known), sum(one.n_confirmed for one in known)
-    parts = [
-        f"{_count(n_known, 'photo')} of {_count(len(known), 'known category', 'known categories')}"
-        + (f" ({n_confirmed:,} of them confirmed)" if n_confirmed < n_known else "")
-    ]
-    if new:
-        n_new = sum(one.n_photos for one in new)
-        parts.append(f"{_count(len(new), 'new category', 'new categories')} with {_count(n_new, 'photo')}")
-    if figures.n_unsure:
-        parts.append(f"{_count(figures.n_unsure, 'photo')} that {'needs' if figures.n_unsure == 1 else 'need'} a look")
-    return (" and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else parts[0]) + "."
-
-
-def _count(n: int, one: str, many: str | None = None) -> str:
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
+def headline(catalog: Catalog, live: tuple[Category, ...]) -> str:
+    """What is in the workspace: what is certain, then what is known of the photos of the last stage."""
+    n_confirmed = sum(one.n_confirmed for one in live)
+    n_categories = sum(one.n_confirmed > 0 for one in live)
+    now = outlook(catalog)
+    parts = []
+    if n_confirmed:
+        verb = "is" if n_confirmed == 1 else "are"
+        parts.append(
+            f"{counted(n_confirmed, 'photo')} of {counted(n_categories, 'category', 'categories')} {verb} labeled or "
+            "confirmed."
+        )
+    if now.n_photos:
+        parts.append(now.sentence())
+    return " ".join(parts) or "There are no photos yet."
 
 
 def _faces(catalog: Catalog, explored: ExploredWorkspace, new: list[int]) -> list[Face]:

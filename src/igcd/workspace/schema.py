@@ -153,12 +153,12 @@ CREATE TABLE alternatives (
 CREATE TABLE looks (photo INTEGER PRIMARY KEY REFERENCES photos, look INTEGER NOT NULL);
 CREATE INDEX looks_by_group ON looks (look);
 
--- Given labels that the other labels speak against, as the last discovery saw them.
+-- Given labels that are more likely wrong than right, by all the other labels, as the last discovery saw them.
 CREATE TABLE doubts (
     photo INTEGER PRIMARY KEY REFERENCES photos,
     category INTEGER NOT NULL,      -- the label
-    probability REAL NOT NULL,      -- of the label, without this photo
-    other INTEGER NOT NULL,         -- the category that is more probable
+    probability REAL NOT NULL,      -- that the label is right
+    other INTEGER NOT NULL,         -- the most probable other category
     other_probability REAL NOT NULL
 );
 

@@ -2,7 +2,7 @@
 
 import sqlite3
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,6 +17,7 @@ from igcd.types import UNLABELED, IntArray
 from igcd.workspace.catalog import Catalog, id_list
 from igcd.workspace.comparing import Comparison, fit_comparison
 from igcd.workspace.feature_store import Features, find_damaged, read_features
+from igcd.workspace.outlook import VERY_LIKELY
 
 MAX_FITTED = 4096
 """Photos without a label that the space is fitted with; more tell nothing new."""
@@ -50,6 +51,18 @@ class _Compared:
     photo_ids: np.ndarray  # (n,) rising
     rows: Tensor  # (n, c) of length 1
 
+    def at(self, photo_ids: Sequence[int]) -> Tensor:
+        """The rows of some photos, without those that have none."""
+        return torch.from_numpy(np.flatnonzero(np.isin(self.photo_ids, list(photo_ids))))
+
+    def means_of(self, category_of: Mapping[int, int]) -> tuple[IntArray, Tensor]:
+        """The categories that hold photos, rising, and the direction of their mean. (k,), (k, c) of length 1."""
+        owners = np.array([category_of.get(photo, UNLABELED) for photo in self.photo_ids.tolist()], dtype=np.int64)
+        ids, numbers = np.unique(owners[owners != UNLABELED], return_inverse=True)
+        sums = self.rows.new_zeros(len(ids), self.rows.shape[1])
+        sums.index_add_(0, torch.from_numpy(numbers), self.rows[torch.from_numpy(owners != UNLABELED)])
+        return ids, normalize(sums, dim=1)
+
 
 class PhotoIndex:
     """The photos of a workspace, ready to be compared; read again where a discovery has added some."""
@@ -57,17 +70,18 @@ class PhotoIndex:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._held: _Compared | None = None
+        self._means: tuple[_Compared, str | None, Tensor] | None = None  # of what, as of which discovery, the means
         self._lock = threading.Lock()
 
     def nearest(self, photo_ids: Sequence[int], *, n: int) -> list[Similar]:
         """The `n` photos most like these, the most alike first: those nobody has confirmed, and not these."""
         held = self._compared()
-        chosen = np.flatnonzero(np.isin(held.photo_ids, list(photo_ids)))
+        chosen = held.at(photo_ids)
         if not len(chosen):
             raise IgcdError(
                 "the photos to compare with have no features yet, or do not exist; run a discovery, then ask again"
             )
-        wanted = normalize(held.rows[torch.from_numpy(chosen)].mean(dim=0), dim=0)
+        wanted = normalize(held.rows[chosen].mean(dim=0), dim=0)
         similarity = held.rows @ wanted
         found: list[Similar] = []
         n_asked = 0
@@ -79,6 +93,46 @@ class PhotoIndex:
             pairs = zip(ids, best.values.tolist(), strict=True)
             found = [Similar(photo, value) for photo, value in pairs if photo in is_open][:n]
         return found
+
+    def elsewhere(self, photo_ids: Sequence[int], chosen: Sequence[int]) -> list[int]:
+        """Those of some photos that are not what the chosen ones are, as far as can be told; rising.
+
+        They are very likely of a known category that none of the chosen ones is in, or more like a known category than
+        like the chosen ones. The one that is most like the chosen ones does not count: they may well be of it.
+        """
+        query = (
+            "SELECT a.photo FROM assignments a JOIN categories c ON c.id = a.category "
+            "WHERE c.state IN ('labeled', 'accepted') AND a.probability >= ?1 "
+            "AND a.photo IN (SELECT value FROM json_each(?2)) AND a.category NOT IN (SELECT category FROM assignments "
+            "WHERE category IS NOT NULL AND photo IN (SELECT value FROM json_each(?3)))"
+        )
+        with self._catalog.snapshot() as db:
+            rows = db.execute(query, (VERY_LIKELY, id_list(photo_ids), id_list(chosen))).fetchall()
+        return sorted({row["photo"] for row in rows} | self._more_like_known(photo_ids, chosen))
+
+    def _more_like_known(self, photo_ids: Sequence[int], chosen: Sequence[int]) -> set[int]:
+        """Those of some photos that are more like a known category than like the chosen ones."""
+        held, means = self._compared(), self._known_means()
+        if len(means) < 2 or not photo_ids:
+            return set()
+        wanted = normalize(held.rows[held.at(chosen)].mean(dim=0), dim=0)
+        means = means[torch.arange(len(means)) != (means @ wanted).argmax()]
+        at = held.at(photo_ids)
+        is_more_like = (held.rows[at] @ means.T).max(dim=1).values > held.rows[at] @ wanted
+        return set(held.photo_ids[at[is_more_like].numpy()].tolist())
+
+    def _known_means(self) -> Tensor:
+        """The directions of the known categories by their confirmed photos, as of the last discovery. (k, c)."""
+        held = self._compared()
+        with self._lock, self._catalog.snapshot() as db:
+            when = db.execute("SELECT MAX(discovered) FROM stages").fetchone()[0]
+            if self._means is None or self._means[0] is not held or self._means[1] != when:
+                rows = db.execute(
+                    "SELECT a.photo, a.category FROM assignments a JOIN categories c ON c.id = a.category "
+                    "WHERE a.is_confirmed AND c.state IN ('labeled', 'accepted')"
+                ).fetchall()
+                self._means = (held, when, held.means_of({row["photo"]: row["category"] for row in rows})[1])
+            return self._means[2]
 
     def _unconfirmed(self, photo_ids: Sequence[int]) -> set[int]:
         """Those of some photos that nobody has confirmed."""
@@ -121,13 +175,10 @@ class PhotoIndex:
                     "WHERE c.state IN ('labeled', 'accepted', 'discovered')"
                 )
             }
-        owners = np.array([category_of.get(photo, UNLABELED) for photo in held.photo_ids.tolist()], dtype=np.int64)
-        ids, numbers = np.unique(owners[owners != UNLABELED], return_inverse=True)
+        ids, means = held.means_of(category_of)
         if len(ids) < 2:
             return None
-        sums = held.rows.new_zeros(len(ids), held.rows.shape[1])
-        sums.index_add_(0, torch.from_numpy(numbers), held.rows[torch.from_numpy(owners != UNLABELED)])
-        root = to_tree(linkage(normalize(sums, dim=1).double().numpy(), method="average", metric="cosine"))
+        root = to_tree(linkage(means.double().numpy(), method="average", metric="cosine"))
         return _branch(root, ids.tolist())
 
     def _compared(self) -> _Compared:

@@ -50,7 +50,7 @@ function drawCurves() {
   const x = (stage) => SIZE.left + 10 + ((SIZE.width - SIZE.left - SIZE.right - 20) * (stage - first)) / (last - first);
   const y = (value) => SIZE.height - SIZE.bottom - ((SIZE.height - SIZE.top - SIZE.bottom) * (value - low)) / (high - low);
   const words = lines.map(({ row, points }) =>
-    `${data.rows[row].name}: ${points.map(([stage, value]) => `stage ${stage} ${value.toFixed(1)} %`).join(", ")}`).join("; ");
+    `${data.rows[row].name}: ${points.map(([stage, value]) => `stage ${stage} ${value.toFixed(1)}%`).join(", ")}`).join("; ");
   const svg = draw("svg", { class: "chart", viewBox: `0 0 ${SIZE.width} ${SIZE.height}`, role: "img", "aria-label": `${group.value}. ${words}` });
   for (let value = low; value <= high; value += high - low > 50 ? 20 : 10) {
     svg.append(draw("line", { class: "grid", x1: SIZE.left, x2: SIZE.width - SIZE.right, y1: y(value), y2: y(value) }));
@@ -64,7 +64,7 @@ function drawCurves() {
     const line = draw("g", { style: `color: ${colorOf(row)}` });
     line.append(draw("path", { d: `M${points.map(([stage, value]) => `${x(stage)},${y(value)}`).join(" L")}`, "stroke-dasharray": dash }));
     for (const [stage, value] of points)
-      line.append(draw("circle", { cx: x(stage), cy: y(value), r: 4 }, draw("title", {}, `${data.rows[row].name}, stage ${stage}: ${value.toFixed(1)} %`)));
+      line.append(draw("circle", { cx: x(stage), cy: y(value), r: 4 }, draw("title", {}, `${data.rows[row].name}, stage ${stage}: ${value.toFixed(1)}%`)));
     const end = points[points.length - 1];
     line.append(draw("text", { class: "label", x: x(end[0]) + 10, y: labels[at] + 4 }, `${data.rows[row].name} ${end[1].toFixed(1)}`));
     svg.append(line);

@@ -146,7 +146,7 @@ function update() {
   slider.setAttribute("aria-valuetext", data.stages[view.stage]);
   const sample = data.n_all > nImages ? ` (a sample of ${data.n_all.toLocaleString("en")})` : "";
   document.getElementById("shown").textContent =
-    `${plural(view.shown.length, data.what)}${sample} in ${plural(groups.size, "category", "categories")}, ${nNew.toLocaleString("en")} of them found and not labeled yet.`;
+    `${plural(view.shown.length, data.what)}${sample} in ${plural(groups.size, "category", "categories")}, ${nNew.toLocaleString("en")} of them ${data.is_judged ? "found and not labeled yet" : "new"}.`;
   drawLegend(passing);
   drawChosen();
   draw();

@@ -112,7 +112,9 @@ def exploring_routes(catalog: Catalog, index: PhotoIndex) -> APIRouter:
         found = index.nearest(body.photo_ids, n=body.n)
         with catalog.snapshot():
             answer = photos_answer([*body.photo_ids, *(one.photo for one in found)], [])
-        return {**answer, "similarity": {one.photo: round(one.similarity, 4) for one in found}}
+            elsewhere = index.elsewhere([one.photo for one in found], body.photo_ids)
+        similarity = {one.photo: round(one.similarity, 4) for one in found}
+        return {**answer, "similarity": similarity, "elsewhere": elsewhere}
 
     @router.get("/categories/{category_id}/parts")
     def parts(category_id: PathId, n: Annotated[int, Query(ge=2, le=12)] = 2) -> Json:

@@ -4,6 +4,8 @@ import { button, byId, el } from "./dom.js";
 
 const SHOWN_MS = 7000;
 const MAX_NOTES = 3;
+const LATE_MS = 400;
+let nWaiting = 0;
 
 export function say(sentence) {
   byId("live").textContent = "";
@@ -22,6 +24,19 @@ export function note(sentence, buttons = []) {
 export function alarm(sentence) {
   byId("alarm").textContent = sentence;
   show(sentence, [], "toast alarm");
+}
+
+// Shows that something is under way where it takes longer than a person notices.
+export async function waitFor(promise) {
+  nWaiting += 1;
+  const late = setTimeout(() => document.body.classList.add("waiting"), LATE_MS);
+  try {
+    return await promise;
+  } finally {
+    clearTimeout(late);
+    nWaiting -= 1;
+    if (!nWaiting) document.body.classList.remove("waiting");
+  }
 }
 
 export function clearNotes() {

@@ -77,7 +77,7 @@ export const grouped = (n) => numbers.format(n);
 
 export const plural = (n, one, many = `${one}s`) => `${grouped(n)} ${n === 1 ? one : many}`;
 
-export const percent = (share) => `${Math.round(share * 100)}\u00a0%`;
+export const percent = (share) => `${Math.round(share * 100)}%`;
 
 const pictureKey = document.body.dataset.pictureKey;
 

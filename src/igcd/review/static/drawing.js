@@ -111,7 +111,15 @@ export class DrawnPage extends Page {
       const at = this.view.looks.indexOf(route.id);
       return `${plural(nPhotos, "photo")} that look alike · group ${at + 1} of ${grouped(this.view.looks.length)}`;
     }
-    if (route.kind === "similar") return `the ${plural(route.n, "photo")} most like the chosen, among all that is not confirmed`;
+    if (route.kind === "similar") {
+      const nElsewhere = this.view.elsewhere.length;
+      const left = nElsewhere ? ` · ${grouped(nElsewhere)} more like another category, not selected` : "";
+      return `the ${plural(route.n, "photo")} most like the chosen, among all that is not confirmed${left}`;
+    }
+    if (route.kind === "gallery" && route.id === "mistakes" && nPhotos) {
+      const nExpected = Math.round(Object.values(this.view.suggestions).reduce((sum, one) => sum + 1 - one.probability, 0));
+      return `${plural(nPhotos, "label")} · about ${grouped(nExpected)} expected to be wrong`;
+    }
     if (route.kind === "parts") return this.view.parts.map((part, at) => `part ${at + 1}: ${plural(part.length, "photo")}`).join(" · ");
     return route.kind === "new" || route.kind === "known" ? "" : plural(nPhotos, "photo");
   }
@@ -175,7 +183,10 @@ export class DrawnPage extends Page {
     }
     this.showNear(this.view.near);
     this.grid.show(answer.photo_ids, answer.photos, { keep, label: `Photos of ${this.headline()}` });
-    if (this.view.route.kind === "similar" && !this.overview.read_only) this.grid.select(answer.photo_ids);
+    if (this.view.route.kind === "similar" && !this.overview.read_only) {
+      const elsewhere = new Set(this.view.elsewhere);
+      this.grid.select(answer.photo_ids.filter((id) => !elsewhere.has(id)));
+    }
     if (Object.keys(this.view.suggestions).length) this.showSuggestion(this.grid.activeId);
   }
 
@@ -213,7 +224,7 @@ export class DrawnPage extends Page {
         el("p", { text: this.overview.read_only ? "Nobody has discovered them yet." : "What a discovery finds shows up here by itself." }),
         this.overview.read_only ? null : button("Discover", () => this.discover({}), { kind: "primary" }));
     }
-    const [title, text] = EMPTY[route.kind] ?? EMPTY.gallery;
+    const [title, text] = EMPTY[route.id] ?? EMPTY[route.kind] ?? EMPTY.gallery;
     return el("div", { class: "empty" }, el("h2", { text: title }), el("p", { text }));
   }
 

@@ -10,6 +10,7 @@ const NAME_PIXELS = 13;
 const NEAR_PIXELS = 12;
 const NO_PLACES = { ids: [], x: [], y: [], categories: [], kinds: [], isSettled: [] };
 const MAX_ZOOM = 60;
+const MAX_STRETCH = 1.5;
 const MARGIN = 56; // what lies over the edges of the map must not cover photos
 
 // The even-odd rule: a ray from the point crosses the outline an odd number of times.
@@ -34,6 +35,7 @@ export class PhotoMap {
     this.hiddenCategories = new Set();
     this.view = { x: 0.5, y: 0.5, zoom: 1 };
     this.minZoom = 1;
+    this.shape = 1; // width of all photos by their height
     this.isFitted = false;
     this.pointers = new Map();
     this.pans = false;
@@ -155,9 +157,10 @@ export class PhotoMap {
       this.view.y + (sy - this.canvas.clientHeight / 2) / this.scale];
   }
 
-  // A wide screen is used up to half as wide again: distances in the plane are only roughly meant anyway.
+  // How much wider than high the plane is drawn, so that photos fill the screen: distances are only roughly meant anyway.
   get stretch() {
-    return Math.min(1.5, Math.max(1, (this.canvas.clientWidth - 2 * MARGIN) / (this.canvas.clientHeight - 2 * MARGIN)));
+    const screen = (this.canvas.clientWidth - 2 * MARGIN) / (this.canvas.clientHeight - 2 * MARGIN);
+    return Math.min(MAX_STRETCH, Math.max(1 / MAX_STRETCH, screen / this.shape));
   }
 
   // --- drawing
@@ -357,6 +360,7 @@ export class PhotoMap {
 
   fit() {
     const { left, right, top, bottom } = this.places.bounds();
+    this.shape = Math.max(right - left, 1e-3) / Math.max(bottom - top, 1e-3);
     const base = Math.min(this.canvas.clientWidth, this.canvas.clientHeight) - 2 * MARGIN;
     const across = (this.canvas.clientWidth - 2 * MARGIN) / (Math.max(right - left, 1e-3) * base * this.stretch);
     const down = (this.canvas.clientHeight - 2 * MARGIN) / (Math.max(bottom - top, 1e-3) * base);

@@ -1,6 +1,6 @@
 // The page: what is there, which view is open. What is drawn and decided is in the classes that extend it.
 
-import { alarm, note, say } from "./announce.js";
+import { alarm, note, say, waitFor } from "./announce.js";
 import { get, Refusal } from "./api.js";
 import { byId, icon, plural } from "./dom.js";
 import { hashOf, measure, routeOf } from "./routes.js";
@@ -34,7 +34,7 @@ export class Page {
       await this.loadOverview();
       const { job } = this.overview;
       this.toldJob = job && job.state !== "running" ? job.id : 0; // what was done before is no news
-      await this.open(routeOf(location.hash) ?? this.routeOfTab("new"));
+      await this.open(routeOf(location.hash));
     });
   }
 
@@ -136,16 +136,16 @@ export class Page {
 
   async open(route, { keep = false } = {}) {
     const started = performance.now();
-    route ??= this.routeOfTab("new");
+    if (!route || ["new", "known", "checks"].includes(route.kind)) route = this.routeOfTab(route?.kind ?? "new"); // to the first of them
     const ticket = ++this.ticket;
-    const answer = await askFor(route);
+    const answer = await waitFor(askFor(route));
     if (ticket !== this.ticket) return; // something else was opened meanwhile
     const isSame = keep && hashOf(route) === hashOf(this.view.route);
     if (route.kind === "look" && answer.look !== null) route = { kind: "look", id: answer.look };
     this.view = { route, ids: answer.photo_ids, versions: answer.versions, category: answer.category ?? null,
       near: answer.near ?? [], nPhotos: answer.n_photos ?? answer.photo_ids.length, categoryOf: this.sourceOf(route, answer),
       looks: answer.looks ?? [], listed: answer.listed ?? [], growth: answer.growth ?? [], similarity: answer.similarity ?? {}, parts: answer.parts ?? [],
-      suggestions: answer.suggestions ?? {} };
+      suggestions: answer.suggestions ?? {}, elsewhere: answer.elsewhere ?? [] };
     this.suggested = this.alternativesOf = null;
     this.showList();
     if (route.kind === "map") this.showMap(answer, isSame);

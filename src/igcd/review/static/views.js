@@ -8,7 +8,7 @@ export const NO_WISH = { text: "", kind: "", order: "uncertain", stage: "", fold
 export const wish = { ...NO_WISH };
 
 export const GALLERIES = {
-  mistakes: ["Suspected mistakes", "Labels that came with the photos and that all other labels speak against. C keeps the label, 1 corrects it."],
+  mistakes: ["Suspected mistakes", "Labels that came with the photos and are more likely wrong than right, judged by all other labels. C keeps the label, 1 corrects it."],
   duplicates: ["Near-duplicates", "The same shot twice: a burst, a copy at another size. One decision covers those of a group in the same category."],
   blurred: ["Blurred photos", "Photos with far less sharp edges than the others, the most blurred first."],
   dark: ["Dark photos", "The darkest first."],
@@ -47,5 +47,8 @@ export const EMPTY = {
   look: ["Nothing needs a look", "Every photo is confirmed, in a new category, or very likely of a known one."],
   similar: ["Nothing is left to compare with", "Every photo is confirmed."],
   find: ["No photos found", "Take away a condition."],
-  gallery: ["Nothing here", "No photo is of this kind, or they were not looked at yet: measures are taken when photos are discovered."],
+  mistakes: ["No label is suspected", "None is more likely wrong than right, as the last discovery saw it."],
+  duplicates: ["No near-duplicates", "No two photos show the same shot."],
+  disagreements: ["No disagreements", "Nobody has put a photo elsewhere than somebody else."],
+  gallery: ["Nothing here", "No photo is of this kind, or none was measured: a discovery measures the photos it embeds, not those whose features come from igcd embed."],
 };
