@@ -230,6 +230,19 @@ def test_search_sort_and_filter(link, open_page, catalog):
     expect(title(page)).to_have_text("Lepus/mountain_hare")
 
 
+def test_a_search_that_was_being_typed_does_not_take_over_what_is_opened(link, open_page):
+    page = open_page(link)
+    page.keyboard.press("/")
+    expect(page.locator(".heading-text p")).to_have_text("23 photos")
+    held = []
+    page.route("**/api/categories/*", lambda route: held.append(route))
+    page.get_by_label("Name or file").fill("owl")
+    page.get_by_role("button", name="owl", exact=True).click()
+    page.wait_for_timeout(500)  # longer than a search waits for the next letter
+    held[0].continue_()
+    expect(title(page)).to_have_text("owl")
+
+
 def test_search_by_place(link, open_page, catalog, photos):
     places = {photos["hare"][0]: (48.1, 11.6), photos["hare"][1]: (48.3, 11.7), photos["fox"][0]: (-33.9, 18.4)}
     with catalog.transaction() as db:

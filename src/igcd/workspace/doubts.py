@@ -5,8 +5,8 @@ right; it is a slip, any other category as likely as the next; or it is a mix-up
 
     P(ℓ | row) = (1 − slips − mix-ups) p_ℓ + slips Σ_c≠ℓ p_c / (C − 1) + mix-ups Σ_c alike ℓ p_c / N
 
-How often slips and mix-ups happen, and how sharply distances decide, are the values that make all labels together most
-probable. A row that could be of several categories is then no mistake, as long as its label is one of them.
+How often slips and mix-ups happen, and how sharply distances decide, are the most probable values, given all labels and
+`SEEN_BEFORE`. A row that could be of several categories is then no mistake, as long as its label is one of them.
 """
 
 from dataclasses import dataclass
@@ -24,6 +24,8 @@ N_ALIKE = 5
 """Categories that one is mixed up with."""
 MAX_FITTED = 4096
 """Of more rows a sample says how often mistakes happen; of less than that where there are very many categories."""
+SEEN_BEFORE = np.array([98.0, 1.0, 1.0])
+"""Right labels, slips and mix-ups that count as seen before: few labels alone could explain hard rows by mistakes."""
 _N_ROUNDS = 60
 _CELLS_AT_A_TIME = 4 * 2**20
 
@@ -127,7 +129,7 @@ def _most_alike(sums: Tensor) -> Tensor:
 
 
 def _fit_habits(closeness: Tensor, owners: Tensor, alike: Tensor) -> _Habits:
-    """What makes the labels most probable. (n, c), (n,), (c, k)."""
+    """The most probable sharpness and rates. (n, c), (n,), (c, k)."""
 
     def fit(log_sharpness: float) -> tuple[float, FloatArray]:
         return _fit_rates(_label_probability(float(np.exp(log_sharpness)), closeness, owners, alike))
@@ -146,12 +148,14 @@ def _label_probability(sharpness: float, closeness: Tensor, owners: Tensor, alik
 
 
 def _fit_rates(ways: FloatArray) -> tuple[float, FloatArray]:
-    """Minus the log-likelihood, and the rates of right labels, slips and mix-ups. (n, 3) -> (3,).
+    """Minus the logarithm of the posterior, and the rates of right labels, slips and mix-ups. (n, 3) -> (3,).
 
     By expectation and maximization.
     """
-    rates = np.full(ways.shape[1], 1 / ways.shape[1])
+    rates = SEEN_BEFORE / SEEN_BEFORE.sum()
     for _ in range(_N_ROUNDS):
         shares = ways * rates
-        rates = (shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)).mean(axis=0)
-    return -float(np.log(np.maximum(ways @ rates, 1e-300)).sum()), rates
+        counts = (shares / np.maximum(shares.sum(axis=1, keepdims=True), 1e-300)).sum(axis=0) + SEEN_BEFORE
+        rates = counts / counts.sum()
+    likelihood = np.log(np.maximum(ways @ rates, 1e-300)).sum() + SEEN_BEFORE @ np.log(rates)
+    return -float(likelihood), rates

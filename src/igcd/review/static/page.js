@@ -5,6 +5,7 @@ import { get, Refusal } from "./api.js";
 import { byId, icon, plural } from "./dom.js";
 import { hashOf, measure, routeOf } from "./routes.js";
 import { isKnown } from "./lists.js";
+import { dropSearch } from "./sidebar.js";
 import { askFor } from "./views.js";
 
 const POLL_MS = 2500;
@@ -129,6 +130,7 @@ export class Page {
   // --- opening a view
 
   navigate(route) {
+    dropSearch();
     const hash = hashOf(route);
     if (location.hash !== hash) history.pushState(null, "", hash);
     return this.guard(() => this.open(route));

@@ -71,10 +71,13 @@ function nameOf(conditions) {
   return parts.map(([name, value]) => (name === "within" ? `${value} km` : `${TITLES[name] ?? ""}${value}`)).join(", ") || "all photos";
 }
 
+// What was typed last is not searched for any more: something else is opened.
+export const dropSearch = () => clearTimeout(showSearch.timer);
+
 // The conditions of a search; every change asks again.
 export function showSearch({ stages, categories, onChange, onCategory }) {
   const ask = (delay) => {
-    clearTimeout(showSearch.timer);
+    dropSearch();
     showSearch.timer = setTimeout(onChange, delay);
   };
   const field = (name, label, control, isComplete = () => true) => {
