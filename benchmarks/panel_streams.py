@@ -2,6 +2,7 @@
 
     python benchmarks/panel_streams.py                                 # the sets that are on this machine, seed 0
     python benchmarks/panel_streams.py --sets digits mixture --returning 0.1 0.4 0.8 --seeds 0 1 2
+    python benchmarks/panel_streams.py --known 0.4 --later 1           # more new categories than known ones
 
 Seven in ten categories are labeled at stage 0, the others arrive in three stages among rows that come back of earlier
 ones: `--returning` is how many, per stage, as a share of the labeled rows of a category. A quarter of each category's
@@ -30,8 +31,10 @@ from igcd.functional.left_out_shrinkage import left_out_shrinkage
 from igcd.functional.projection import N_COMPONENTS, fit_projection_of_all
 from igcd.types import IntArray
 
-KNOWN, N_LATER, FOR_SCORING, NEW = 0.7, 3, 0.25, 1.5
-"""Share of categories labeled at stage 0, number of later stages, share of rows scored, new rows per labeled one."""
+KNOWN, N_LATER = 0.7, 3
+"""Share of the categories labeled at stage 0, number of later stages."""
+FOR_SCORING, NEW = 0.25, 1.5
+"""Share of rows scored, new rows per labeled one."""
 SETS = ("digits", "cifar100", "cub", "fieldguide", "mixture")
 
 
@@ -56,12 +59,12 @@ class Outcome:
     new: float
 
 
-def arrivals(y: IntArray, returning: float, seed: int) -> Arrivals:
+def arrivals(y: IntArray, returning: float, seed: int, *, known: float = KNOWN, n_later: int = N_LATER) -> Arrivals:
     """Deals the rows out: l labeled ones, 1.5 l when a category is new, `returning` l at each stage after that."""
     rng = np.random.default_rng(seed)
     categories = rng.permutation(np.unique(y))
-    n_known = round(KNOWN * len(categories))
-    groups = [categories[:n_known], *np.array_split(categories[n_known:], N_LATER)]
+    n_known = round(known * len(categories))
+    groups = [categories[:n_known], *np.array_split(categories[n_known:], n_later)]
     at_stage: list[list[IntArray]] = [[] for _ in groups]
     test: list[IntArray] = []
     for stage, group in enumerate(groups):
@@ -70,33 +73,35 @@ def arrivals(y: IntArray, returning: float, seed: int) -> Arrivals:
             scored, rows = np.split(rows, [max(1, round(FOR_SCORING * len(rows)))])
             test.append(scored)
             first = 1.0 if stage == 0 else NEW
-            share = first / (first + returning * (N_LATER - stage))
+            share = first / (first + returning * (n_later - stage))
             own, back = np.split(rows, [max(2, round(share * len(rows)))])
             at_stage[stage].append(own)
-            for later, part in enumerate(np.array_split(back, max(1, N_LATER - stage)), start=stage + 1):
-                if later <= N_LATER:
+            for later, part in enumerate(np.array_split(back, max(1, n_later - stage)), start=stage + 1):
+                if later <= n_later:
                     at_stage[later].append(part)
     labeled, *unlabeled = (np.concatenate(parts) for parts in at_stage)
     return Arrivals(groups, labeled, unlabeled, np.concatenate(test))
 
 
-def run_stream(features: FeatureSet, returning: float, seed: int) -> Outcome:
+def run_stream(
+    features: FeatureSet, returning: float, seed: int, *, known: float = KNOWN, n_later: int = N_LATER
+) -> Outcome:
     """One stream of a set."""
-    stream = arrivals(features.y, returning, seed)
+    stream = arrivals(features.y, returning, seed, known=known, n_later=n_later)
     projection = fit_projection_of_all(features.x[stream.labeled], n_components=N_COMPONENTS)
     rows = projection.of_array(features.x).float()
     owners = torch.from_numpy(np.searchsorted(np.sort(stream.categories[0]), features.y[stream.labeled]))
     labeled = rows[stream.labeled]
-    known = scatter_statistics(labeled, owners, n_categories=len(stream.categories[0]))
+    statistics = scatter_statistics(labeled, owners, n_categories=len(stream.categories[0]))
     heights, shrinkage = heights_by_hiding(labeled, owners), left_out_shrinkage(labeled, owners) or "oas"
     opened = []
     for batch in (rows[idx] for idx in stream.unlabeled):
-        found = discover_from_statistics(batch, known, heights=heights)
+        found = discover_from_statistics(batch, statistics, heights=heights)
         is_new = found.category >= found.n_known
         new = scatter_statistics(batch[is_new], found.category[is_new] - found.n_known, n_categories=found.n_novel)
-        known = add_means(known, new.means)
+        statistics = add_means(statistics, new.means)
         opened.append(found.n_novel)
-    predicted = shared_gaussians(known, shrinkage=shrinkage).predict(rows[stream.test])[0].numpy()
+    predicted = shared_gaussians(statistics, shrinkage=shrinkage).predict(rows[stream.test])[0].numpy()
     names, truth = np.unique(features.y[stream.test], return_inverse=True)
     right = match(contingency(predicted, truth))[predicted] == truth
     is_new_category = np.isin(names[truth], stream.categories[-1])
@@ -129,6 +134,8 @@ def main() -> None:
     parser.add_argument("--sets", nargs="+", default=list(SETS), help="names, or how they begin")
     parser.add_argument("--returning", nargs="+", type=float, default=[0.1, 0.4, 0.8])
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
+    parser.add_argument("--known", type=float, default=KNOWN, help="share of the categories that is labeled at stage 0")
+    parser.add_argument("--later", type=int, default=N_LATER, help="number of stages after that")
     parser.add_argument("--data", type=Path, default=SHARED_DATA)
     parser.add_argument("--cache", type=Path, default=Path("~/.cache/igcd/panel"))
     parser.add_argument("--threads", type=int, default=1)
@@ -142,7 +149,10 @@ def main() -> None:
             print(f"{name}: left out, {missing}", flush=True)
             continue
         for returning in options.returning:
-            outcomes[name, returning] = [run_stream(features, returning, seed) for seed in options.seeds]
+            outcomes[name, returning] = [
+                run_stream(features, returning, seed, known=options.known, n_later=options.later)
+                for seed in options.seeds
+            ]
             print(f"{name}, {returning:g} come back: done", flush=True)
     print("\n".join(table(outcomes)))
 

@@ -37,6 +37,12 @@ def test_far_blobs_are_all_found():
     assert panel_streams.off_by([outcome]) == 0
 
 
+def test_far_blobs_are_all_found_where_most_categories_are_new():
+    outcome = panel_streams.run_stream(blobs(), 0.4, seed=0, known=0.4, n_later=1)
+    assert outcome.opened == outcome.true == [12]
+    assert outcome.all > 99
+
+
 def test_the_command_prints_a_table(tmp_path, monkeypatch, capsys):
     features = blobs()
     np.savez(tmp_path / "mine.npz", x=features.x, y=features.y)
