@@ -28,6 +28,7 @@ from igcd.workspace.decisions import accept_category, defer, name
 from igcd.workspace.discover import discover
 from igcd.workspace.feature_store import Features, read_features, write_features
 from igcd.workspace.init import init_workspace
+from igcd.workspace.near_duplicates import find_near_duplicates
 from igcd.workspace.similar import PhotoIndex
 from igcd.workspace.undo import undo
 
@@ -173,6 +174,9 @@ def measure(n: int, folder: Path) -> None:
             db.execute(new)
         print(f"{n:>9,} {'status, a photo waits':>22} {milliseconds(calls['status']):>9.1f} ms", flush=True)
         close_and_add(catalog, N_NEW)
+        with catalog.snapshot() as db:
+            taken = milliseconds(lambda: find_near_duplicates(db, 1, ENCODER), 1)
+        print(f"{n:>9,} {'near-duplicates of new':>22} {taken:>9.1f} ms", flush=True)
         taken = milliseconds(lambda: discover(catalog, MadeUpEncoder()), 1)
         print(f"{n:>9,} {f'discover {N_NEW:,} new':>22} {taken:>9.1f} ms", flush=True)
     start = time.process_time()

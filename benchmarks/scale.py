@@ -219,6 +219,7 @@ def plot(measured: list[dict], path: Path) -> None:  # type: ignore[type-arg]
 
     matplotlib.use("Agg")
     from matplotlib import pyplot
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     figure, axes = pyplot.subplots(1, 2, figsize=(9, 3.6))
     for axis, name, unit in zip(axes, ("processor_seconds", "gigabytes"), ("seconds", "GB"), strict=True):
@@ -229,8 +230,12 @@ def plot(measured: list[dict], path: Path) -> None:  # type: ignore[type-arg]
             rows, values = [point[0] for point in points], [point[1] for point in points]
             slope = f", n^{exponent(rows, values):.2f}" if len(points) > 2 else ""
             axis.loglog(rows, values, marker="o", label=f"{system}{slope}")
+        axis.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        for scale, text in ((axis.xaxis, "{x:,.0f}"), (axis.yaxis, "{x:,g}")):
+            scale.set_major_formatter(text)
+            scale.set_minor_formatter(NullFormatter())
         axis.set_xlabel("rows")
-        axis.set_ylabel(f"{name.replace('_', ' ')} ({unit})" if unit == "seconds" else unit)
+        axis.set_ylabel(name.replace("_", " ") if unit == "seconds" else unit)
         axis.grid(alpha=0.3)
         axis.legend()
     figure.tight_layout()

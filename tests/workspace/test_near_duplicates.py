@@ -42,6 +42,20 @@ def test_similar_pairs_are_what_a_double_loop_finds(seed, max_bits):
     assert similar_pairs(hashes, new_rows, max_bits=max_bits) == expected
 
 
+def test_among_many_photos_those_that_share_a_piece_are_all_that_are_similar():
+    """So many that not all are compared; copies with as many other bits as may differ, and with one more."""
+    rng = np.random.default_rng(0)
+    flat = rng.random((2_000, 256)) < 0.5
+    for later in range(1_600, 2_000):
+        flat[later] = flat[later - 1_600]
+        flat[later, rng.permutation(256)[: MAX_BITS + later % 2]] ^= True
+    signs = 2.0 * flat - 1
+    others = np.argwhere(signs @ signs.T >= 256 - 2 * MAX_BITS)
+    expected = [(earlier, later) for later, earlier in others.tolist() if earlier < later and later >= 1_600]
+    assert len(expected) == 200
+    assert similar_pairs(np.packbits(flat, axis=1), np.arange(1_600, 2_000)) == expected
+
+
 @given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), max_size=20))
 def test_groups_do_not_change_when_photos_are_added(drawn):
     """The groups of the first photos are the same whether or not later ones are there."""

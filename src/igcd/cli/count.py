@@ -136,12 +136,15 @@ def estimate_from(
 
     codes = {name: code for code, name in enumerate(sorted(set(names) - set(NO_LABEL)))}
     rows = np.array([codes.get(name, -1) for name in names], dtype=np.int64)
-    single = torch.from_numpy(embeddings if embeddings.dtype == np.float16 else embeddings.astype(np.float32))
+    dtype = np.float16 if embeddings.dtype == np.float16 else np.float32
+    labeled, unlabeled = (
+        torch.from_numpy(embeddings[chosen].astype(dtype, copy=False)) for chosen in (rows >= 0, rows < 0)
+    )
     estimate = estimate_count(
         method,  # type: ignore[arg-type]  # one of METHODS, which count() has checked
-        single[rows >= 0],
+        labeled,
         torch.from_numpy(rows[rows >= 0]),
-        single[rows < 0],
+        unlabeled,
         generator=torch.Generator().manual_seed(seed),
         granularity=granularity,
         max_categories=max_categories,
@@ -151,7 +154,10 @@ def estimate_from(
 
 
 def read_features(path: Path) -> "npt.NDArray[np.floating]":
-    """A table of numbers from a .npy file, (n, d), brought to a largest one near 1: scale is not information."""
+    """A table of numbers from a .npy file, (n, d), brought to a largest one near 1: scale is not information.
+
+    Very many rows in half precision stay as they are, mapped; their squares do not overflow.
+    """
     import numpy as np
 
     from igcd.embedding.shards import features_path
@@ -173,6 +179,8 @@ def read_features(path: Path) -> "npt.NDArray[np.floating]":
             f"{path}, row {int(finite.argmin())} (from 0): expected finite numbers, got others; "
             "check what it was encoded from"
         )
+    if keeps_half:
+        return np.asarray(table, dtype=np.float16)
     # By a power of two, which rounds nothing: large numbers would overflow where they are squared, small ones vanish.
     _, exponent = np.frexp(max(numbers.max(initial=0), -numbers.min(initial=0)))
     return np.asarray(np.ldexp(numbers, -exponent))
