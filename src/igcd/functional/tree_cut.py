@@ -69,7 +69,7 @@ def choose_cut(
     `node` (n,) is the node of the tree that each whitened row (n, d) is in, `neighbors` (n, k) are the rows nearest to
     it. The first m rows are labeled: `categories` (m,) from 0, −1 for rows whose label should not count.
     """
-    most = max(2, min(tree.n_nodes, len(node) // 3))
+    most = max(2, min(tree.n_nodes, len(node)) // 3)
     tried = np.unique(np.geomspace(2, most, N_CUTS).astype(np.int64))
     groups = [_numbered(cut_tree(tree, tree.height_for(int(n)))[node]) for n in tried]
     bits = np.array([bits_per_step(each, neighbors) for each in groups])
