@@ -10,7 +10,7 @@ from igcd.report.spread import Spread
 
 WIDTH, HEIGHT = 640, 420
 LEFT, RIGHT, TOP, BOTTOM = 46, 24, 18, 44
-CHARACTER, LINE = 6.9, 14  # of a label, in the units of the drawing
+CHARACTER, LINE = 7.7, 14  # of a label, in the units of the drawing
 GAP = 9
 
 
