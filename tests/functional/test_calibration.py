@@ -75,6 +75,13 @@ def test_of_very_many_rows_whole_categories_are_asked(monkeypatch):
     assert 0 < len(own) <= 100 and len(set(own.tolist())) == len(own)
 
 
+def test_of_very_large_categories_some_rows_are_asked(monkeypatch):
+    monkeypatch.setattr(calibration, "MAX_ROWS", 100)
+    category = torch.arange(400) % 2
+    own = calibration._of_whole_categories(category, torch.Generator().manual_seed(0))
+    assert len(set(own.tolist())) == 100 and torch.bincount(category[own]).min() > 25
+
+
 def test_too_few_labels_to_rehearse_leave_it_to_the_halves():
     found, unlabeled, labeled, categories = found_among(*clouds(7, 20, spread=0.4), n_known=3)
     assert rehearsed_sharpness(found, unlabeled, labeled, categories) == agreed_sharpness(found, unlabeled)

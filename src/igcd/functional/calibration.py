@@ -64,16 +64,12 @@ def rehearsed_sharpness(
     for rehearsal in range(N_REHEARSALS):
         hidden_whole = turn.roll(-(rehearsal * len(ids)) // N_REHEARSALS)[:n_hidden]
         is_hidden = several & (torch.isin(owners, hidden_whole) | (row_turn == rehearsal))
-        if not is_hidden.any() or is_hidden.all():
-            continue
         again = discover(torch.cat([labeled[is_hidden], unlabeled]), labeled[~is_hidden], owners[~is_hidden], seed=seed)
         rows = again.whitening(labeled[is_hidden])
         right = _share_right(again, again.category[: len(rows)].numpy(), owners[is_hidden].numpy())
         parts.append((rows, again.means))
         rights.append(right)
         are_new.append((again.category[: len(rows)] >= again.n_known).numpy())
-    if not parts:
-        return agreed_sharpness(found, unlabeled, seed=seed)
     weights = _weights_for(share_new, np.concatenate(are_new))
     return _sharpness_for(float(weights @ np.concatenate(rights)), parts, torch.from_numpy(weights))
 
@@ -101,14 +97,17 @@ def agreed_sharpness(found: Discovered, unlabeled: Tensor, *, seed: int = 0) -> 
 
 
 def _of_whole_categories(category: Tensor, generator: torch.Generator) -> Tensor:
-    """Rows in a random order, all of them or those of as many categories as have no more than `MAX_ROWS`. (n,)."""
+    """Rows in a random order: all, or those of some categories, of which no more than `MAX_ROWS`. (n,).
+
+    Where categories are too large for two of them, rows are drawn from all.
+    """
     order = torch.randperm(len(category), generator=generator)
     if len(order) <= MAX_ROWS:
         return order
     sizes = torch.bincount(category)
     drawn = torch.randperm(len(sizes), generator=generator)
     drawn = drawn[sizes[drawn].cumsum(dim=0) <= MAX_ROWS]
-    return order[torch.isin(category[order], drawn)][:MAX_ROWS]
+    return order[torch.isin(category[order], drawn)] if int((sizes[drawn] > 0).sum()) > 1 else order[:MAX_ROWS]
 
 
 def _share_right(found: Discovered, predicted: IntArray, categories: IntArray) -> FloatArray:

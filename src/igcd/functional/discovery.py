@@ -93,9 +93,8 @@ def discover(
     `is_guess` (m,) marks rows whose category an earlier call has found: they are known, and say nothing about how fine
     categories are. `n_novel` says how many are new, if that is known. `granularity` moves the answer from coarse
     (negative) to fine (positive): the tree is cut at e to the power of −granularity times the height chosen. `smallest`
-    is the fewest rows that a new category has. `heights` say where to cut the tree, as labels of earlier rows asked
-    for, which `labeled` are a poor rest of. `whitening` is one that an earlier call found, for answers in the same
-    space.
+    is the fewest rows that a new category has. `heights` say where to cut the tree where `labeled` is only what was
+    kept of earlier labels. `whitening` is one that an earlier call found, for answers in the same space.
     """
     known_ids, owners = distinct(categories)
     labeled = labeled.to(torch.promote_types(labeled.dtype, torch.float32))  # half precision is for storage
@@ -235,11 +234,15 @@ class Scene:
             unit=joins / max(len(of_unlabeled), 1) or 1.0,  # copies join at 0
         )
 
+    @property
+    def _blind_tree(self) -> CategoryTree:
+        if self.blind is None:
+            raise ValueError("choosing a cut needs a scene with the tree that is blind for labels")
+        return self.blind
+
     def choose_cut(self, rows: Tensor, categories: Tensor, *, seed: int = 0) -> Cut:
         """The cut that labels and the tree ask for. (m + n, d), (m,) with −1 for rows whose label should not count."""
-        if self.blind is None:
-            raise ValueError("choose_cut needs a scene with the tree that is blind for labels")
-        return choose_cut(self.blind, self.node, rows, self.neighbors, categories.cpu().numpy(), seed=seed)
+        return choose_cut(self._blind_tree, self.node, rows, self.neighbors, categories.cpu().numpy(), seed=seed)
 
     def cut_at(self, heights: Heights, rows: Tensor, smallest: int, *, seed: int = 0) -> Cut:
         """The cut that labels of earlier rows and the tree ask for. (m + n, d).
@@ -251,7 +254,7 @@ class Scene:
         n_groups = self.choose_cut(rows, none, seed=seed).n_groups
         weight = heights.like_scenes(n_groups, self.n_known)
         from_labels = heights.for_batch(len(self.tree_node), self.n_known) * self.unit
-        from_tree = self.blind.height_for(max(1, round(n_groups / heights.n_parts))) if self.blind else 0.0
+        from_tree = self._blind_tree.height_for(max(1, round(n_groups / heights.n_parts)))
         height = from_labels**weight * from_tree ** (1 - weight)
         return Cut(self.n_known + self.n_novel(height, smallest), height)
 
