@@ -50,7 +50,6 @@ STEPS = (
     "approximate_neighbors",
     "pull_together",
     "node_of_rows",
-    "few_nodes",
     "tree_over",
     "parts_of_categories",
     "choose_cut",

@@ -153,7 +153,7 @@ def curves(
     tried = np.unique(np.geomspace(2, min(len(node) // 4, 150), 50).astype(np.int64))
     groups = [np.unique(cut_tree(tree, tree.height_for(int(n)))[node], return_inverse=True)[1] for n in tried]
     right = [float(tree_cut._agreement(g[: len(labels)], labels, N_KNOWN)[0].mean()) for g in groups]
-    fall = tree_cut.fall_of_heights(tree.heights, tried)
+    fall = tree_cut.fall_of_heights(tree.heights, tried, n_rows=len(node))
     bits = np.array([bits_per_step(g, neighbors) for g in groups])
     lines = {
         "labeled rows right": np.array(right),

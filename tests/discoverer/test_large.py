@@ -26,8 +26,7 @@ def low_limits(monkeypatch):
         monkeypatch.setattr(module, "EXACT_UP_TO", 500)
     graph = neighbors.neighbor_graph
     monkeypatch.setattr(discovery, "neighbor_graph", lambda rows, k: graph(rows, k, approximate_above=500))
-    monkeypatch.setattr(discovery, "node_of_rows", partial(pulling.node_of_rows, max_nodes=200))
-    monkeypatch.setattr(pulling, "MOST_NODES", 100)
+    monkeypatch.setattr(discovery, "node_of_rows", partial(pulling.node_of_rows, max_nodes=100))
 
 
 def partly_labeled(y):

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from torch.nn.functional import normalize
 
 from igcd.functional import discovery as module
+from igcd.functional import pulling
 from igcd.functional.discovery import (
     discover,
     discover_from_statistics,
@@ -261,7 +262,7 @@ def test_above_max_nodes_the_partition_is_nearly_the_same(monkeypatch):
     rows, owners = clouds([60] * 15)
     given_rows, _ = split(rows, owners, range(7), 20)
     below = discover(*given_rows, n_novel=8).category
-    monkeypatch.setattr(module, "MAX_NODES", 500)
+    monkeypatch.setattr(pulling, "MAX_NODES", 500)
     above = discover(*given_rows, n_novel=8).category
     assert share_together(above, below) > 0.98
 

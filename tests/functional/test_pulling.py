@@ -2,8 +2,9 @@ import pytest
 import torch
 from torch.nn.functional import normalize
 
+from igcd.functional import pulling
 from igcd.functional.neighbors import neighbor_graph
-from igcd.functional.pulling import climb_to_peaks, group_means, node_of_rows, pull_together, tree_over
+from igcd.functional.pulling import group_means, node_of_rows, pull_together, tree_over
 
 
 def gen(seed=0):
@@ -22,29 +23,16 @@ def test_pulling_equals_slow_twin():
     torch.testing.assert_close(pull_together(rows, graph), torch.stack(expected))
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_climbing_equals_slow_twin(seed):
-    rows = torch.randn(60, 3, generator=gen(seed))
-    graph = neighbor_graph(rows, 4)
-    densities = (10 * torch.rand(60, generator=gen(seed))).round()  # many are equal
-    expected = []
-    for start in range(60):
-        here = start
-        while True:
-            up = max([here, *graph.idx[here].tolist()], key=lambda i: (float(densities[i]), -i))
-            if up == here:
-                break
-            here = up
-        expected.append(here)
-    assert climb_to_peaks(densities, graph).tolist() == expected
-
-
-def test_rows_are_nodes_until_they_are_too_many():
-    graph = neighbor_graph(torch.randn(60, 3, generator=gen()), 8)
-    assert node_of_rows(graph).tolist() == list(range(60))
-    node = node_of_rows(graph, max_nodes=25)
-    assert int(node.max()) < 25
-    assert torch.unique(node).tolist() == list(range(int(node.max()) + 1))
+def test_rows_are_nodes_until_they_are_too_many(monkeypatch):
+    rows = normalize(torch.randn(60, 3, generator=gen()), dim=1)
+    neighbors = neighbor_graph(rows, 8).idx
+    assert node_of_rows(rows, neighbors).tolist() == list(range(60))
+    for limits, expected in (((25, 50), 25), ((10, 50), 15), ((10, 12), 12)):  # 60 rows, four per node
+        for name, value in zip(("MAX_NODES", "MOST_NODES"), limits, strict=True):
+            monkeypatch.setattr(pulling, name, value)
+        monkeypatch.setattr(pulling, "ROWS_PER_NODE", 4)
+        assert torch.unique(node_of_rows(rows, neighbors)).tolist() == list(range(expected))
+    assert torch.unique(node_of_rows(rows, neighbors, max_nodes=7)).tolist() == list(range(7))
 
 
 def test_means_of_groups_equal_slow_twin():

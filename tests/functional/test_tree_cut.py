@@ -82,14 +82,16 @@ def test_the_number_of_labels_does_not_move_the_scores():
 def test_fall_of_heights_equals_slow_twin(seed):
     heights = np.sort(np.random.default_rng(seed).lognormal(sigma=2.0, size=200))
     tried = np.unique(np.geomspace(2, 66, 30).astype(np.int64))
-    np.testing.assert_allclose(fall_of_heights(heights, tried), slow_fall_of_heights(heights, tried.tolist()))
+    np.testing.assert_allclose(
+        fall_of_heights(heights, tried, n_rows=201), slow_fall_of_heights(heights, tried.tolist())
+    )
 
 
 @pytest.mark.parametrize("n_groups", [2, 3, 4, 5, 6, 8, 10, 30])
 def test_heights_that_fall_in_one_place_are_cut_near_it(n_groups):
     heights = np.concatenate([np.geomspace(0.01, 0.02, 400 - n_groups), np.geomspace(10, 20, n_groups - 1)])
     tried = np.arange(2, 100)
-    assert tried[fall_of_heights(heights, tried).argmax()] == pytest.approx(n_groups, rel=0.1)
+    assert tried[fall_of_heights(heights, tried, n_rows=400).argmax()] == pytest.approx(n_groups, rel=0.1)
 
 
 @given(seed=st.integers(0, 10_000), factor=st.floats(0.01, 1000))
@@ -97,7 +99,15 @@ def test_heights_that_fall_in_one_place_are_cut_near_it(n_groups):
 def test_the_unit_of_heights_does_not_matter(seed, factor):
     heights = np.sort(np.random.default_rng(seed).lognormal(sigma=2.0, size=120))
     tried = np.arange(2, 40)
-    np.testing.assert_allclose(fall_of_heights(heights, tried), fall_of_heights(factor * heights, tried), atol=1e-6)
+    once, scaled = (fall_of_heights(each, tried, n_rows=121) for each in (heights, factor * heights))
+    np.testing.assert_allclose(once, scaled, atol=1e-6)
+
+
+def test_groups_are_tried_down_to_four_rows_each_also_where_nodes_have_several():
+    heights = np.concatenate([np.full(50, 0.1), np.full(49, 10.0)])  # 50 groups of two nodes each
+    tried = np.arange(2, 80)
+    assert tried[fall_of_heights(heights, tried, n_rows=1_000).argmax()] == pytest.approx(50, rel=0.1)
+    assert (fall_of_heights(heights, tried, n_rows=100)[tried > 25] == 0).all()
 
 
 def cut_of(rows, owners, n_labeled, *, seed=0):

@@ -31,7 +31,6 @@ from igcd.functional.neighbors import neighbor_graph
 from igcd.functional.pulling import (
     MAX_NODES,
     N_NEIGHBORS,
-    few_nodes,
     group_means,
     inside_nodes,
     node_of_rows,
@@ -214,7 +213,7 @@ class Scene:
         if len(rows) > 1:
             graph = neighbor_graph(rows, min(N_NEIGHBORS, len(rows) - 1))
             neighbors, pulled, densities, recall = graph.idx, pull_together(rows, graph), density(graph), graph.recall
-            node = few_nodes(pulled, node_of_rows(graph))
+            node = node_of_rows(pulled, graph.idx)
         parts, part_of = parts_of_categories(pulled[:n_labeled], owners)
         of_unlabeled = distinct(node[n_labeled:])[1] + len(part_of)
         nodes = torch.cat([parts, of_unlabeled])

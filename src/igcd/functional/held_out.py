@@ -36,8 +36,9 @@ def explained_shares(rows: Tensor, tried: IntArray, *, seed: int = 0) -> FloatAr
     for finding, checking in (halves, halves[::-1]):
         seen = normalize(rows[:, finding], dim=1)
         graph = neighbor_graph(seen, min(N_NEIGHBORS, len(seen) - 1))
-        node = node_of_rows(graph, max_nodes=MAX_NODES)
-        tree = tree_over(pull_together(seen, graph), node)
+        pulled = pull_together(seen, graph)
+        node = node_of_rows(pulled, graph.idx, max_nodes=MAX_NODES)
+        tree = tree_over(pulled, node)
         for position, n_groups in enumerate(tried.tolist()):
             groups = torch.from_numpy(np.unique(cut_tree(tree, tree.height_for(n_groups)), return_inverse=True)[1])
             errors[position] += left_out_error(rows[:, checking], groups[node])

@@ -5,20 +5,20 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from igcd.functional.category_tree import CategoryTree, grow_tree
-from igcd.functional.density import density
-from igcd.functional.grouping import distinct
 from igcd.functional.mapped_tables import half_table
 from igcd.functional.neighbors import Neighbors
 from igcd.functional.node_joining import join_nearest
 
 N_NEIGHBORS = 8
-"""Neighbors whose mean a row moves to, and along which it climbs to the peak of its group; 5 to 12 do as well."""
+"""Neighbors whose mean a row moves to; 5 to 12 do as well."""
 N_PULLS = 2
 """Times that rows are pulled together."""
 MAX_NODES = 4096
-"""So many rows are nodes of the tree themselves; of more, those that climb to one density peak are a node together."""
-MOST_NODES = 8192
-"""Of more peaks than this the nearest join before the tree grows: its table of distances would not fit into memory."""
+"""So many rows are nodes of the tree themselves; of more, those nearest to each other are a node together."""
+MOST_NODES = 2 * MAX_NODES
+"""Nodes of a tree over very many rows: its table of distances has 256 MB."""
+ROWS_PER_NODE = 16
+"""In the mean, at most, until nodes are `MOST_NODES`."""
 _ROWS_AT_A_TIME = 4096
 
 
@@ -36,43 +36,14 @@ def pull_together(rows: Tensor, neighbors: Neighbors) -> Tensor:
     return rows
 
 
-def climb_to_peaks(densities: Tensor, neighbors: Neighbors) -> Tensor:
-    """The density peak that each row reaches by going to its densest neighbor again and again. (n,), (n, k) -> (n,).
+def node_of_rows(pulled: Tensor, neighbors: Tensor, *, max_nodes: int | None = None) -> Tensor:
+    """The node of the tree that each row is in: its own, or of too many rows one that it shares with the nearest.
 
-    Of equally dense rows the one with the lower index counts as denser, so every path ends.
+    `max_nodes` is `MAX_NODES` unless given, and up to `MOST_NODES` for very many rows. (n, d), (n, k) -> (n,).
     """
-    own = torch.arange(len(densities))
-    candidates = torch.cat([own[:, None], neighbors.idx], dim=1)
-    order = torch.empty_like(own)
-    order[densities.argsort(descending=True, stable=True)] = own
-    upward = candidates.gather(1, order[candidates].argmin(dim=1, keepdim=True))[:, 0]
-    while not torch.equal(upward, upward[upward]):
-        upward = upward[upward]
-    return upward
-
-
-def node_of_rows(graph: Neighbors, *, max_nodes: int = MAX_NODES) -> Tensor:
-    """The node of the tree that each row is in: its own, or with more than `max_nodes` rows that of its density peak.
-
-    Rows climb along as few neighbors as leave no more than `max_nodes` peaks. (n, k) -> (n,).
-    """
-    node = torch.arange(len(graph.idx))
-    if len(node) <= max_nodes:
-        return node
-    densities = density(graph)
-    for k in range(1, graph.k + 1):
-        node = distinct(climb_to_peaks(densities, graph.first(k)))[1]
-        if int(node.max()) < max_nodes:
-            break
-    return node
-
-
-def few_nodes(pulled: Tensor, node: Tensor) -> Tensor:
-    """The same nodes, or where there are more than `MOST_NODES` fewer and larger ones. (n, d), (n,) -> (n,)."""
-    sizes = torch.bincount(node)
-    if len(sizes) <= MOST_NODES:
-        return node
-    return join_nearest(group_means(pulled, node, len(sizes)), sizes, n_most=MOST_NODES)[node]
+    if max_nodes is None:
+        max_nodes = max(MAX_NODES, min(MOST_NODES, len(pulled) // ROWS_PER_NODE))
+    return join_nearest(pulled, neighbors, n_most=max_nodes)
 
 
 def tree_over(rows: Tensor, nodes: Tensor, *, n_known: int = 0) -> CategoryTree:

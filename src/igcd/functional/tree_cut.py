@@ -69,12 +69,14 @@ def choose_cut(
     `node` (n,) is the node of the tree that each whitened row (n, d) is in, `neighbors` (n, k) are the rows nearest to
     it. The first m rows are labeled: `categories` (m,) from 0, −1 for rows whose label should not count.
     """
-    most = max(2, min(tree.n_nodes, len(node)) // 3)
+    most = max(2, min(tree.n_nodes // 2, len(node) // 3))
     tried = np.unique(np.geomspace(2, most, N_CUTS).astype(np.int64))
     groups = [_numbered(cut_tree(tree, tree.height_for(int(n)))[node]) for n in tried]
     bits = np.array([bits_per_step(each, neighbors) for each in groups])
     explained = explained_shares(rows, tried, seed=seed)
-    from_tree = float(np.log(tried[_best_for_tree(fall_of_heights(tree.heights, tried), bits, explained)]))
+    from_tree = float(
+        np.log(tried[_best_for_tree(fall_of_heights(tree.heights, tried, n_rows=len(node)), bits, explained)])
+    )
     estimate, from_labels, spread = from_tree, None, None
     several = np.flatnonzero((np.bincount(categories + 1)[categories + 1] > 1) & (categories >= 0))
     if len(several) and len(tree.heights):  # a category with one labeled row cannot tell what belongs together
@@ -92,16 +94,16 @@ def _best_for_tree(falls: FloatArray, bits: FloatArray, explained: FloatArray) -
     return int((falls + OTHER_WEIGHT * (explained - bits)).argmax())
 
 
-def fall_of_heights(heights: FloatArray, tried: IntArray) -> FloatArray:
+def fall_of_heights(heights: FloatArray, tried: IntArray, *, n_rows: int) -> FloatArray:
     """How fast heights fall around each of some numbers of groups, both on a logarithmic scale. (j,), (t,) -> (t,).
 
     The height at n groups is that of the join that makes them n − 1. Over a window around n the fall is that of the
     line of least squares from end to end, because windows of few groups are rounded and a short one is steep. Groups of
-    fewer than four nodes each are left out: heights fall there as rows run out.
+    fewer than four rows each are left out: heights fall there as rows run out.
 
     >>> heights = np.array([0.1] * 60 + [0.2] * 27 + [30.0, 40.0, 50.0])  # four groups, far apart
     >>> tried = np.arange(2, 20)
-    >>> int(tried[fall_of_heights(heights, tried).argmax()])
+    >>> int(tried[fall_of_heights(heights, tried, n_rows=91).argmax()])
     4
     """
     falling = np.log(np.maximum(heights[::-1], 1e-12))  # at 2, 3, 4 … groups
@@ -109,7 +111,7 @@ def fall_of_heights(heights: FloatArray, tried: IntArray) -> FloatArray:
     for position, n in enumerate(tried.tolist()):
         for window in WINDOWS:
             first, last = max(2, round((n + 0.5) / window)), min(len(falling) + 1, round((n + 0.5) * window))
-            if last > first and n <= max(2, len(falling) // 4):
+            if last > first and n <= max(2, n_rows // 4):
                 log_n = np.log(np.arange(first, last + 1))
                 slope = np.polyfit(log_n, falling[first - 2 : last - 1], 1)[0]
                 falls[position] -= slope * (log_n[-1] - log_n[0]) / (2 * np.log(window)) / len(WINDOWS)
