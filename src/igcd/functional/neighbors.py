@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
 import torch
 from torch import Tensor
@@ -100,7 +100,7 @@ def neighbor_graph(
                 f"the neighbors of {len(features):,} images are searched exactly, which takes long; {error}",
                 stacklevel=2,
             )
-    return _search(features, features, k, exclude_self=True, max_bytes=max_bytes)
+    return _search_all(features, k, max_bytes=max_bytes)
 
 
 def nearest_neighbors(queries: Tensor, features: Tensor, k: int, *, max_bytes: int = 2**28) -> Neighbors:
@@ -110,7 +110,7 @@ def nearest_neighbors(queries: Tensor, features: Tensor, k: int, *, max_bytes: i
             f"n_neighbors must be at least 1 and at most the number of images, got {k} for {len(features)}; "
             "lower the number of neighbors"
         )
-    return _search(queries, features, k, exclude_self=False, max_bytes=max_bytes)
+    return _search(queries, features, k, max_bytes=max_bytes)
 
 
 def _approximate(features: Tensor, k: int, *, seed: int, max_bytes: int) -> Neighbors:
@@ -141,44 +141,81 @@ def _approximate(features: Tensor, k: int, *, seed: int, max_bytes: int) -> Neig
 
 def _others(features: Tensor, rows: Tensor, k: int, max_bytes: int) -> tuple[Tensor, Tensor]:
     """The exact neighbors of some rows, and how similar they are. (n, d), (r,) -> (r, k), (r, k)."""
-    found = _search(features[rows], features, k + 1, exclude_self=False, max_bytes=max_bytes)
+    found = _search(features[rows], features, k + 1, max_bytes=max_bytes)
     is_self = found.idx == rows[:, None]
     is_self[:, -1] |= ~is_self.any(dim=1)  # among copies of a row it may not be in its own list
     return found.idx[~is_self].reshape(-1, k), found.similarity[~is_self].reshape(-1, k)
 
 
-def _search(queries: Tensor, features: Tensor, k: int, *, exclude_self: bool, max_bytes: int) -> Neighbors:
-    if queries.ndim != 2 or features.ndim != 2 or queries.shape[1] != features.shape[1]:
-        raise IgcdError(
-            f"features must be two tables of the same width, got {tuple(queries.shape)} and {tuple(features.shape)}; "
-            "encode both with the same model"
-        )
+def _search_all(features: Tensor, k: int, *, max_bytes: int) -> Neighbors:
+    """The k nearest others of each row. Each block of similarities serves its rows and its columns. (n, d) -> (n, k)."""
+    _require_table(features)
+    side = max(k + 1, int((max_bytes // (2 * _BYTES_PER_PAIR)) ** 0.5))
+    _require_finite(features, side)
+    found = _Best.of_none(len(features), k, features)
+    for first in range(0, len(features), side):
+        rows = _unit(features[first : first + side])
+        for second in range(first, len(features), side):
+            if second == first:
+                pairs = rows @ rows.T
+                pairs.diagonal().fill_(_BELOW_ANY_SIMILARITY)
+                found.improve(first, pairs, first)
+                continue
+            pairs = rows @ _unit(features[second : second + side]).T
+            found.improve(first, pairs, second)
+            found.improve(second, pairs.T.contiguous(), first)
+    return Neighbors(found.idx, found.similarity)
+
+
+def _search(queries: Tensor, features: Tensor, k: int, *, max_bytes: int) -> Neighbors:
+    """The k nearest rows of each query. (q, d), (n, d) -> (q, k)."""
+    _require_table(queries, features)
     n_rows, n_cols = _chunk_shape(len(features), k, features.shape[1], max_bytes)
     _require_finite(features, n_cols)
-    if not exclude_self:
-        _require_finite(queries, n_cols)
-    dtype = torch.promote_types(features.dtype, torch.float32)  # half precision is for storage
-    idx = torch.empty(len(queries), k, dtype=torch.int64, device=features.device)
-    similarity = torch.empty(len(queries), k, dtype=dtype, device=features.device)
+    _require_finite(queries, n_cols)
+    found = _Best.of_none(len(queries), k, features)
     for row in range(0, len(queries), n_rows):
-        block = normalize(queries[row : row + n_rows].to(dtype), dim=1)
-        best_idx, best = idx[:0], similarity[:0]
+        block = _unit(queries[row : row + n_rows])
         for col in range(0, len(features), n_cols):
             # Normalising a chunk again for every row chunk costs little and spares a copy of all features.
-            pairs = block @ normalize(features[col : col + n_cols].to(dtype), dim=1).T
-            if exclude_self:
-                pairs.diagonal(row - col).fill_(_BELOW_ANY_SIMILARITY)
-            near, near_idx = _most_similar(pairs, min(k, pairs.shape[1]))
-            near_idx += col
-            if col == 0:
-                best, best_idx = near, near_idx
-                continue
-            # Earlier columns come first and the sort is stable, so ties stay in the order of their index.
-            best, order = torch.cat([best, near], dim=1).sort(dim=1, descending=True, stable=True)
-            best, order = best[:, :k], order[:, :k]
-            best_idx = torch.cat([best_idx, near_idx], dim=1).gather(1, order)
-        idx[row : row + n_rows], similarity[row : row + n_rows] = best_idx, best
-    return Neighbors(idx, similarity)
+            found.improve(row, block @ _unit(features[col : col + n_cols]).T, col)
+    return Neighbors(found.idx, found.similarity)
+
+
+@dataclass(frozen=True)
+class _Best:
+    """The most similar columns of each row among those seen so far."""
+
+    idx: Tensor  # (n, k)
+    similarity: Tensor  # (n, k)
+
+    @classmethod
+    def of_none(cls, n: int, k: int, features: Tensor) -> Self:
+        """Before any column was seen."""
+        dtype = torch.promote_types(features.dtype, torch.float32)  # half precision is for storage
+        idx = torch.zeros(n, k, dtype=torch.int64, device=features.device)
+        return cls(idx, torch.full((n, k), 2 * _BELOW_ANY_SIMILARITY, dtype=dtype, device=features.device))
+
+    def improve(self, row: int, pairs: Tensor, col: int) -> None:
+        """Takes in the similarities of some rows and columns, beginning at these numbers; columns come in order."""
+        k = self.idx.shape[1]
+        near, near_idx = _most_similar(pairs, min(k, pairs.shape[1]))
+        rows = slice(row, row + len(pairs))
+        # Earlier columns come first and the sort is stable, so ties stay in the order of their index.
+        best, order = torch.cat([self.similarity[rows], near], dim=1).sort(dim=1, descending=True, stable=True)
+        self.similarity[rows] = best[:, :k]
+        self.idx[rows] = torch.cat([self.idx[rows], near_idx + col], dim=1).gather(1, order[:, :k])
+
+
+def _unit(rows: Tensor) -> Tensor:
+    return normalize(rows.to(torch.promote_types(rows.dtype, torch.float32)), dim=1)
+
+
+def _require_table(*tables: Tensor) -> None:
+    """Two dimensions each, all of one width."""
+    if any(table.ndim != 2 or table.shape[1:] != tables[0].shape[1:] for table in tables):
+        shapes = " and ".join(str(tuple(table.shape)) for table in tables)
+        raise IgcdError(f"features must be tables of the same width, got {shapes}; encode all with the same model")
 
 
 def _chunk_shape(n_features: int, k: int, width: int, max_bytes: int) -> tuple[int, int]:

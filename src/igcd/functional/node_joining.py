@@ -13,7 +13,7 @@ from igcd.types import FloatArray, IntArray
 
 N_NEAREST = 16
 """Nodes that each node is compared with, once no two nodes that are left have rows that are neighbors."""
-_PAIRS_AT_A_TIME = 2**17
+_PAIRS_AT_A_TIME = 2**15
 _ROWS_AT_A_TIME = 4096
 
 
