@@ -8,6 +8,7 @@ import os
 import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -139,10 +140,9 @@ def picture_size(folder: str, path: str) -> tuple[int, int]:
         raise BrokenImageError(f"not a readable image ({type(error).__name__})") from None
 
 
-def content_hash(path: Path) -> str:
-    """A fingerprint of a file's content: what makes two files one photo."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=20)).hexdigest()
+def content_hash(file: BufferedReader) -> str:
+    """A fingerprint of a file's content, read from where it stands: what makes two files one photo."""
+    return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=20)).hexdigest()
 
 
 def is_heic(path: str) -> bool:
@@ -189,4 +189,7 @@ def _has_changed(file: PhotoFile) -> bool:
     status = path.stat()
     if (status.st_size, changed_at(status)) == (file.n_bytes, file.mtime_ns):
         return False
-    return status.st_size != file.n_bytes or content_hash(path) != file.content_hash
+    if status.st_size != file.n_bytes:
+        return True
+    with path.open("rb") as content:
+        return content_hash(content) != file.content_hash
