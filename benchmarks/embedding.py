@@ -54,11 +54,11 @@ def resized_by_torch(file: BinaryIO, *, square: int, margin: int) -> Pixels:
     """The center square, (square, square, 3), of a JPEG reduced while decoding to `margin` times that at least."""
     with Image.open(file, formats=FORMATS) as image:
         image.draft("RGB", (margin * square, margin * square))
-        pixels = torch.from_numpy(np.array(image))
-    side = min(pixels.shape[:2])
-    top, left = (pixels.shape[0] - side) // 2, (pixels.shape[1] - side) // 2
-    cut = pixels[top : top + side, left : left + side].permute(2, 0, 1)[None]
-    return interpolate(cut, (square, square), mode="bicubic", antialias=True)[0].permute(1, 2, 0).numpy()
+        side = min(image.size)
+        left, top = (image.width - side) // 2, (image.height - side) // 2
+        cut = torch.from_numpy(np.array(image.crop((left, top, left + side, top + side))))
+    resized = interpolate(cut.permute(2, 0, 1)[None], (square, square), mode="bicubic", antialias=True)
+    return resized[0].permute(1, 2, 0).numpy()
 
 
 READERS = (decode_image, partial(resized_by_torch, margin=REDUCTION_MARGIN), partial(resized_by_torch, margin=1))
