@@ -13,7 +13,7 @@ from igcd.embedding.shards import EmbeddedFolder, Shard
 from igcd.types import Pixels
 from igcd.workspace.features import PhotoEncoder
 from igcd.workspace.near_duplicates import picture_hash
-from igcd.workspace.photo_files import content_hash
+from igcd.workspace.photo_files import hash_of_content
 
 BATCH = 64
 SHARD_SIZE = 4096
@@ -76,7 +76,7 @@ class HashedFiles(FileImages):
         with self._open(idx) as file:
             pixels = decode_image(file, square=size)
             file.seek(0)
-            self.content_hashes[idx] = content_hash(file)
+            self.content_hashes[idx] = hash_of_content(file)
         return pixels
 
 

@@ -149,12 +149,11 @@ def group(pairs: list[tuple[int, int]], first_of: Mapping[int, int]) -> dict[int
 def find_near_duplicates(db: sqlite3.Connection, stage: int, encoder_key: str) -> dict[int, int]:
     """For each photo of a stage that is a near-duplicate the first photo of its group, among it and all before."""
     usable = "FROM photos WHERE picture_hash IS NOT NULL AND broken IS NULL"
-    photos = table_of(db, f"SELECT id, stage = ? {usable} ORDER BY id", "i8,?", (stage,))
+    photos = table_of(db, f"SELECT id, stage = ?, picture_hash {usable} ORDER BY id", "i8,?,V32", (stage,))
     new_rows = np.flatnonzero(photos["f1"])
     if not len(new_rows):
         return {}
-    content = b"".join(row["picture_hash"] for row in db.execute(f"SELECT picture_hash {usable} ORDER BY id"))
-    hashes = np.frombuffer(content, dtype=np.uint8).reshape(len(photos), -1)
+    hashes = np.ascontiguousarray(photos["f2"]).view(np.uint8).reshape(len(photos), -1)
     ids = photos["f0"].tolist()
     pairs = [(ids[earlier], ids[later]) for earlier, later in similar_pairs(hashes, new_rows)]
     features = read_features(db, encoder_key, {photo for pair in pairs for photo in pair})

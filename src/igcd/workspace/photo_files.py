@@ -140,8 +140,14 @@ def picture_size(folder: str, path: str) -> tuple[int, int]:
         raise BrokenImageError(f"not a readable image ({type(error).__name__})") from None
 
 
-def content_hash(file: BufferedReader) -> str:
-    """A fingerprint of a file's content, read from where it stands: what makes two files one photo."""
+def content_hash(path: Path) -> str:
+    """A fingerprint of a file's content: what makes two files one photo."""
+    with path.open("rb") as file:
+        return hash_of_content(file)
+
+
+def hash_of_content(file: BufferedReader) -> str:
+    """The fingerprint of what an open file holds from where it stands."""
     return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=20)).hexdigest()
 
 
@@ -189,7 +195,4 @@ def _has_changed(file: PhotoFile) -> bool:
     status = path.stat()
     if (status.st_size, changed_at(status)) == (file.n_bytes, file.mtime_ns):
         return False
-    if status.st_size != file.n_bytes:
-        return True
-    with path.open("rb") as content:
-        return content_hash(content) != file.content_hash
+    return status.st_size != file.n_bytes or content_hash(path) != file.content_hash

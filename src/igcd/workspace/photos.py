@@ -253,8 +253,7 @@ def _look_at(file: FoundFile, known: _Known | None) -> _Looked | _Known:
             return known
         if not real.is_file():
             return _Looked(file, nameless, 0, 0, broken="not a regular file")
-        with real.open("rb") as content:
-            own_hash = content_hash(content)
+        own_hash = content_hash(real)
     except OSError as error:
         return _Looked(file, nameless, 0, 0, broken=f"file cannot be read ({error.strerror})")
     if not status.st_size:
