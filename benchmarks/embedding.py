@@ -2,6 +2,7 @@
 
     python benchmarks/embedding.py                      # 112 and 224 px; torch and openvino
     python benchmarks/embedding.py --others             # also torch.compile and ONNX Runtime, bare only
+    python benchmarks/embedding.py --filters            # only how far PyTorch's filter is from Pillow's
 
 Photos are JPEG files of 500 × 375 pixels, made-up field guide plates. `bare` is the network on a batch of 64 in memory,
 `embed` is `make_shard` on the files: reading, decoding, resizing, hashing, network. Both in images per second of
@@ -10,10 +11,12 @@ embed / bare: what is left of the network's speed where reading and resizing run
 largest difference of a feature from torch's. With free cores decoding runs beside the network and the share rises.
 `filter` and `quick` are `embed` with cheaper reading, which igcd does not do because features change (`cosine` to the
 others, on average, and the largest difference of a feature): `filter` resizes by PyTorch's filter instead of Pillow's,
-`quick` also reduces a JPEG while decoding as far as it stays large enough.
+`quick` also reduces a JPEG while decoding as far as it stays large enough. PyTorch cannot begin half a pixel off, where
+the center square of 500 × 375 pixels lies. `--filters` cuts photos to squares first, so that only the filters differ.
 """
 
 import argparse
+import io
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -71,6 +74,24 @@ def shard_read_by(reader: Callable[..., Pixels], files: FileImages, encoder: Pho
         return make_shard(files, encoder)
 
 
+def compare_filters(files: FileImages, encoder: PhotoEncoder) -> str:
+    """How far PyTorch's filter is from Pillow's, and features with it, on photos that are square."""
+    both: list[list[Pixels]] = [[], []]
+    for idx in range(len(files)):
+        photo = Image.fromarray(files.pixels(idx))
+        content = io.BytesIO()
+        photo.crop((0, 0, photo.height, photo.height)).save(content, "PNG")
+        for resized, reader in zip(both, READERS, strict=False):
+            resized.append(reader(io.BytesIO(content.getvalue()), square=encoder.size))
+    ours, theirs = np.stack(both[0]), np.stack(both[1])
+    apart = np.abs(ours.astype(np.int16) - theirs)
+    features, others = encoder(ours), encoder(theirs)
+    return (
+        f"{encoder.size:>4} px: {(apart > 0).mean():.2%} of the values differ, by {apart.max()} of 255 at most; "
+        f"features by {np.abs(features - others).max():.1e}, lowest cosine {(features * others).sum(axis=1).min():.6f}"
+    )
+
+
 def seconds_of(calls: Sequence[Callable[[], object]], n_times: int) -> list[float]:
     """Processor seconds of each call at its fastest; they run in turn, so that what disturbs one disturbs all."""
     best = [float("inf")] * len(calls)
@@ -105,8 +126,16 @@ def main() -> None:
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=ENGINES)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--others", action="store_true")
+    parser.add_argument("--filters", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(1)
+    if options.filters:
+        with tempfile.TemporaryDirectory() as name, torch.inference_mode():
+            files = write_photos(Path(name))
+            for size in options.sizes:
+                encoder = build_encoder(EncoderConfig(size=size, cache=None), quarantine=Quarantine())
+                print(compare_filters(files, photo_encoder(encoder, options.engines[-1])), flush=True)
+        return
     titles = ("bare", "differs", "embed", "share", *("filter", "share", "cosine", "differs"))
     print(f"{'px':>4} {'engine':>14} {' '.join(f'{title:>8}' for title in (*titles, 'quick', *titles[-3:]))}")
     with tempfile.TemporaryDirectory() as name, torch.inference_mode():
