@@ -54,7 +54,8 @@ def similar_pairs(hashes: HashBytes, new_rows: IntArray, *, max_bits: int = MAX_
     n_all = len(new_rows) * len(hashes)
     flips = _flips(max_bits // len(_PIECES))
     n_compared = len(_PIECES) * (_COST_OF_SORTING * len(hashes) + len(flips) * len(new_rows))
-    pieces = [] if n_compared >= n_all else [_codes(hashes, bits) for bits in _PIECES]
+    columns = np.ascontiguousarray(hashes.T)
+    pieces = [] if n_compared >= n_all else [_codes(columns, bits) for bits in _PIECES]
     for codes in pieces:
         n_with = np.bincount(codes, minlength=2**16)
         n_compared += sum(int(n_with[codes[new_rows] ^ flip].sum()) for flip in flips)
@@ -75,12 +76,12 @@ def _flips(n_bits: int) -> npt.NDArray[np.uint16]:
     return all_flips[_n_bits(all_flips) <= n_bits].astype(np.uint16)
 
 
-def _codes(hashes: HashBytes, bits: IntArray) -> npt.NDArray[np.uint16]:
-    """Some bits of each hash as a number. (n, 32), (16,) -> (n,)."""
-    codes = np.zeros(len(hashes), dtype=np.uint16)
+def _codes(columns: HashBytes, bits: IntArray) -> npt.NDArray[np.uint16]:
+    """Some bits of each hash as a number. (32, n), (16,) -> (n,)."""
+    codes = np.zeros(columns.shape[1], dtype=np.uint16)
     for bit in bits.tolist():
         codes <<= 1
-        codes |= hashes[:, bit // 8] >> (7 - bit % 8) & 1
+        codes |= columns[bit // 8] >> (7 - bit % 8) & 1
     return codes
 
 
@@ -107,11 +108,11 @@ def _similar_by_piece(
         while done < len(new_rows):
             last = max(done + 1, int(np.searchsorted(place, place[done] - n_others[done] + _COMPARED_AT_A_TIME)))
             part = slice(done, last)
-            later = np.repeat(new_rows[part], n_others[part])
+            own_words = np.repeat(words[new_rows[part], 0], n_others[part])
             before = np.repeat(place[part] - n_others[part] - starts[part], n_others[part])
             near = np.arange(place[done] - n_others[done], place[last - 1]) - before
-            is_near = _n_bits(words[later, 0] ^ first_words[near]) <= max_bits
-            later, earlier = later[is_near], order[near[is_near]]  # few are left whose first 64 bits are alike
+            is_near = _n_bits(own_words ^ first_words[near]) <= max_bits  # few are left whose first 64 bits are alike
+            later, earlier = np.repeat(new_rows[part], n_others[part])[is_near], order[near[is_near]]
             is_near = (_n_bits(words[later] ^ words[earlier]).sum(axis=1) <= max_bits) & (earlier < later)
             yield np.stack([later[is_near], earlier[is_near]], axis=1)
             done = last
