@@ -2,22 +2,28 @@
 
     python benchmarks/embedding.py                      # 112 and 224 px; torch and openvino
     python benchmarks/embedding.py --others             # also torch.compile and ONNX Runtime, bare only
+    python benchmarks/embedding.py --filters            # only how far PyTorch's filter is from Pillow's
 
 Photos are JPEG files of 500 × 375 pixels, made-up field guide plates. `bare` is the network on a batch of 64 in memory,
 `embed` is `make_shard` on the files: reading, decoding, resizing, hashing, network. Both in images per second of
 processor time on one thread, which other work on the machine disturbs least, in turn and at their fastest; `share` is
 embed / bare: what is left of the network's speed where reading and resizing run on the same core. `differs` is the
 largest difference of a feature from torch's. With free cores decoding runs beside the network and the share rises.
-`quick` is `embed` with cheaper reading, which igcd does not do because features change (`cosine` to the others, on
-average): JPEG reduced while decoding as far as it stays large enough, and PyTorch's resizing instead of Pillow's.
+`filter` and `quick` are `embed` with cheaper reading, which igcd does not do because features change (`cosine` to the
+others, on average, and the largest difference of a feature): `filter` resizes by PyTorch's filter instead of Pillow's,
+`quick` also reduces a JPEG while decoding as far as it stays large enough. PyTorch cannot begin half a pixel off, where
+the center square of 500 × 375 pixels lies. `--filters` cuts photos to squares first, so that only the filters differ.
 """
 
 import argparse
+import io
 import tempfile
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import BinaryIO
+from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -26,13 +32,15 @@ from torch.nn.functional import interpolate
 
 from igcd.assembly import build_encoder
 from igcd.config import EncoderConfig
-from igcd.data.images import FileImages
+from igcd.data.images import FORMATS, REDUCTION_MARGIN, FileImages, decode_image
 from igcd.data.quarantine import Quarantine
 from igcd.data.sources import load_source
 from igcd.embedding.embed import make_shard
 from igcd.embedding.engines import ENGINES, photo_encoder
+from igcd.embedding.shards import Shard
 from igcd.encoders.views import plain_views, to_tensor
 from igcd.types import Pixels
+from igcd.workspace.features import PhotoEncoder
 
 N_IMAGES, BATCH = 128, 64
 
@@ -45,18 +53,43 @@ def write_photos(folder: Path) -> FileImages:
     return FileImages(folder, [f"{idx:04d}.jpg" for idx in range(N_IMAGES)])
 
 
-class QuickFiles(FileImages):
-    """The same files, read as fast as possible, with other pixels."""
+def resized_by_torch(file: BinaryIO, *, square: int, margin: int) -> Pixels:
+    """The center square, (square, square, 3), of a JPEG reduced while decoding to `margin` times that at least."""
+    with Image.open(file, formats=FORMATS) as image:
+        image.draft("RGB", (margin * square, margin * square))
+        side = min(image.size)
+        left, top = (image.width - side) // 2, (image.height - side) // 2
+        cut = torch.from_numpy(np.array(image.crop((left, top, left + side, top + side))))
+    resized = interpolate(cut.permute(2, 0, 1)[None], (square, square), mode="bicubic", antialias=True)
+    return resized[0].permute(1, 2, 0).numpy()
 
-    def square(self, idx: int, size: int) -> Pixels:
-        """The center square, (size, size, 3)."""
-        with Image.open(self.root / self.ids[idx]) as image:
-            image.draft("RGB", (size, size))
-            pixels = torch.from_numpy(np.array(image))
-        side = min(pixels.shape[:2])
-        top, left = (pixels.shape[0] - side) // 2, (pixels.shape[1] - side) // 2
-        square = pixels[top : top + side, left : left + side].permute(2, 0, 1)[None]
-        return interpolate(square, (size, size), mode="bicubic", antialias=True)[0].permute(1, 2, 0).numpy()
+
+READERS = (decode_image, partial(resized_by_torch, margin=REDUCTION_MARGIN), partial(resized_by_torch, margin=1))
+"""What `embed`, `filter` and `quick` read with."""
+
+
+def shard_read_by(reader: Callable[..., Pixels], files: FileImages, encoder: PhotoEncoder) -> Shard:
+    """What `make_shard` makes, with another reader of files."""
+    with patch("igcd.embedding.embed.decode_image", reader):
+        return make_shard(files, encoder)
+
+
+def compare_filters(files: FileImages, encoder: PhotoEncoder) -> str:
+    """How far PyTorch's filter is from Pillow's, and features with it, on photos that are square."""
+    both: list[list[Pixels]] = [[], []]
+    for idx in range(len(files)):
+        photo = Image.fromarray(files.pixels(idx))
+        content = io.BytesIO()
+        photo.crop((0, 0, photo.height, photo.height)).save(content, "PNG")
+        for resized, reader in zip(both, READERS, strict=False):
+            resized.append(reader(io.BytesIO(content.getvalue()), square=encoder.size))
+    ours, theirs = np.stack(both[0]), np.stack(both[1])
+    apart = np.abs(ours.astype(np.int16) - theirs)
+    features, others = encoder(ours), encoder(theirs)
+    return (
+        f"{encoder.size:>4} px: {(apart > 0).mean():.2%} of the values differ, by {apart.max()} of 255 at most; "
+        f"features by {np.abs(features - others).max():.1e}, lowest cosine {(features * others).sum(axis=1).min():.6f}"
+    )
 
 
 def seconds_of(calls: Sequence[Callable[[], object]], n_times: int) -> list[float]:
@@ -93,14 +126,21 @@ def main() -> None:
     parser.add_argument("--engines", nargs="+", choices=ENGINES, default=ENGINES)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--others", action="store_true")
+    parser.add_argument("--filters", action="store_true")
     options = parser.parse_args()
     torch.set_num_threads(1)
-    titles = ("bare", "embed", "share", "quick", "share", "cosine", "differs")
-    print(f"{'px':>4} {'engine':>14} {' '.join(f'{title:>8}' for title in titles)}")
+    if options.filters:
+        with tempfile.TemporaryDirectory() as name, torch.inference_mode():
+            files = write_photos(Path(name))
+            for size in options.sizes:
+                encoder = build_encoder(EncoderConfig(size=size, cache=None), quarantine=Quarantine())
+                print(compare_filters(files, photo_encoder(encoder, options.engines[-1])), flush=True)
+        return
+    titles = ("bare", "differs", "embed", "share", *("filter", "share", "cosine", "differs"))
+    print(f"{'px':>4} {'engine':>14} {' '.join(f'{title:>8}' for title in (*titles, 'quick', *titles[-3:]))}")
     with tempfile.TemporaryDirectory() as name, torch.inference_mode():
         folder = Path(name)
         files = write_photos(folder)
-        quick_files = QuickFiles(folder, files.ids)
         for size in options.sizes:
             config = EncoderConfig(size=size, cache=None)
             pixels = np.random.default_rng(0).integers(0, 256, (BATCH, size, size, 3), dtype=np.uint8)
@@ -109,16 +149,16 @@ def main() -> None:
                 encoder = photo_encoder(build_encoder(config, quarantine=Quarantine()), engine)
                 found = encoder(pixels)
                 expected = found if expected is None else expected
-                shards = [partial(make_shard, each, encoder) for each in (files, quick_files)]
-                of_bare, of_embed, of_quick = seconds_of([partial(encoder, pixels), *shards], options.repeats)
-                bare, embed, quick = BATCH / of_bare, N_IMAGES / of_embed, N_IMAGES / of_quick
-                features = [shard().features.astype(np.float32) for shard in shards]
-                cosine, differs = (features[0] * features[1]).sum(axis=1).mean(), np.abs(found - expected).max()
-                print(
-                    f"{size:>4} {engine:>14} {bare:>8.1f} {embed:>8.1f} {embed / bare:>8.2f} {quick:>8.1f} "
-                    f"{quick / bare:>8.2f} {cosine:>8.4f} {differs:>8.1e}",
-                    flush=True,
-                )
+                shards = [partial(shard_read_by, reader, files, encoder) for reader in READERS]
+                of_bare, *of_shards = seconds_of([partial(encoder, pixels), *shards], options.repeats)
+                bare, embed, *others = BATCH / of_bare, *(N_IMAGES / seconds for seconds in of_shards)
+                own, *changed = (shard().features.astype(np.float32) for shard in shards)
+                differs = np.abs(found - expected).max()
+                row = f"{size:>4} {engine:>14} {bare:>8.1f} {differs:>8.1e} {embed:>8.1f} {embed / bare:>8.2f}"
+                for speed, features in zip(others, changed, strict=True):
+                    cosine, differs = (own * features).sum(axis=1).mean(), np.abs(own - features).max()
+                    row += f" {speed:>8.1f} {speed / bare:>8.2f} {cosine:>8.4f} {differs:>8.1e}"
+                print(row, flush=True)
             if options.others:
                 backbone = build_encoder(config, quarantine=Quarantine()).backbone
                 inputs = plain_views(to_tensor(pixels), size, backbone.normalization).contiguous()
@@ -126,7 +166,7 @@ def main() -> None:
                     found = call()
                     found = found / np.linalg.norm(found, axis=1, keepdims=True)
                     bare, differs = BATCH / seconds_of([call], options.repeats)[0], np.abs(found - expected).max()
-                    print(f"{size:>4} {engine:>14} {bare:>8.1f} {'':>44} {differs:>8.1e}", flush=True)
+                    print(f"{size:>4} {engine:>14} {bare:>8.1f} {differs:>8.1e}", flush=True)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from igcd.errors import IgcdError
 from igcd.workspace.catalog import open_catalog
 from igcd.workspace.features import embed_missing, encoder_of
 from igcd.workspace.init import init_workspace
+from igcd.workspace.photo_files import content_hash
 
 SIZE = 32
 
@@ -110,6 +111,23 @@ def test_a_damaged_shard_is_named(tmp_path, files, encoder):
     path.write_bytes(path.read_bytes()[:100])
     with pytest.raises(IgcdError, match=r"000000\.npz cannot be read"):
         folder.read(0)
+
+
+def test_a_file_that_goes_or_changes_after_it_was_decoded_keeps_the_hash_of_what_was_decoded(files, encoder):
+    expected = make_shard(files, encoder)
+
+    class Meanwhile:
+        key, size = encoder.key, encoder.size
+
+        def __call__(self, pixels):
+            (files.root / "000.png").unlink(missing_ok=True)
+            (files.root / "001.png").write_bytes(b"another picture")
+            return encoder(pixels)
+
+    found = make_shard(files, Meanwhile())
+    assert (found.ids, found.keys, found.unreadable) == (expected.ids, expected.keys, expected.unreadable)
+    for image_id, key in list(zip(found.ids, found.keys, strict=True))[2:]:
+        assert key == content_hash(files.root / image_id)
 
 
 def test_nothing_readable_is_an_error(tmp_path, encoder):

@@ -107,6 +107,17 @@ def usable_labels(catalog):
     return Counter(evidence.labels[evidence.labels != UNLABELED].tolist())
 
 
+def test_a_photo_of_an_earlier_stage_that_is_confirmed_now_is_learned_from(sample):
+    """It has no label yet; the labels of its stage count only as far as they are kept."""
+    catalog, photo_ids = sample
+    decisions.move(catalog, photo_ids["unsure"], FOX, author="ann")
+    with catalog.snapshot() as db:
+        evidence = gather_evidence(db, 1)
+    learned = evidence.labels != UNLABELED
+    assert evidence.photo_ids[learned].tolist() == photo_ids["unsure"]
+    assert evidence.labels[learned].tolist() == [FOX]
+
+
 def test_merging_a_labeled_category_into_a_discovered_one_keeps_its_labels_and_name(sample):
     catalog, photo_ids = sample
     assert usable_labels(catalog) == {FOX: 2, OWL: 3}

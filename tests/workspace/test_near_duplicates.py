@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from PIL import Image
 from workspace.painted_photos import paint
 
+from igcd.workspace import near_duplicates
 from igcd.workspace.near_duplicates import MAX_BITS, group, picture_hash, similar_pairs
 
 
@@ -42,18 +43,24 @@ def test_similar_pairs_are_what_a_double_loop_finds(seed, max_bits):
     assert similar_pairs(hashes, new_rows, max_bits=max_bits) == expected
 
 
-def test_among_many_photos_those_that_share_a_piece_are_all_that_are_similar():
+@pytest.mark.parametrize("max_bits", [12, MAX_BITS, 36])
+def test_among_many_photos_those_with_a_piece_in_common_are_all_that_are_similar(monkeypatch, max_bits):
     """So many that not all are compared; copies with as many other bits as may differ, and with one more."""
     rng = np.random.default_rng(0)
-    flat = rng.random((2_000, 256)) < 0.5
-    for later in range(1_600, 2_000):
-        flat[later] = flat[later - 1_600]
-        flat[later, rng.permutation(256)[: MAX_BITS + later % 2]] ^= True
-    signs = 2.0 * flat - 1
-    others = np.argwhere(signs @ signs.T >= 256 - 2 * MAX_BITS)
-    expected = [(earlier, later) for later, earlier in others.tolist() if earlier < later and later >= 1_600]
-    assert len(expected) == 200
-    assert similar_pairs(np.packbits(flat, axis=1), np.arange(1_600, 2_000)) == expected
+    flat = rng.random((6_000, 256)) < 0.5
+    new_rows = np.arange(4_400, 6_000)
+    for later in new_rows:
+        flat[later] = flat[later - 4_400]
+        flat[later, rng.permutation(256)[: max_bits + later % 2]] ^= True
+    signs = (2.0 * flat - 1).astype(np.float32)
+    others = np.argwhere(signs[new_rows] @ signs.T >= 256 - 2 * max_bits)
+    expected = [(earlier, later + 4_400) for later, earlier in others.tolist() if earlier < later + 4_400]
+    assert len(expected) == 800
+    compared = []
+    count = near_duplicates._n_bits
+    monkeypatch.setattr(near_duplicates, "_n_bits", lambda words: compared.append(words.size) or count(words))
+    assert similar_pairs(np.packbits(flat, axis=1), new_rows, max_bits=max_bits) == expected
+    assert sum(compared) < len(new_rows) * len(flat) / 5
 
 
 @given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), max_size=20))

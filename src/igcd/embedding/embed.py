@@ -1,17 +1,19 @@
 """Shards of features from images: decoding, resizing and the network overlap."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 
 from igcd.data.decoding import decode
-from igcd.data.images import FileImages
+from igcd.data.images import FileImages, decode_image
 from igcd.data.quarantine import Quarantine
 from igcd.embedding.shards import EmbeddedFolder, Shard
+from igcd.types import Pixels
 from igcd.workspace.features import PhotoEncoder
 from igcd.workspace.near_duplicates import picture_hash
-from igcd.workspace.photo_files import content_hash
+from igcd.workspace.photo_files import hash_of_content
 
 BATCH = 64
 SHARD_SIZE = 4096
@@ -63,18 +65,34 @@ class Here:
             )
 
 
+class HashedFiles(FileImages):
+    """Image files whose content hash is taken from what was decoded: a file may change or go while others are read."""
+
+    def __init__(self, root: Path, paths: Iterable[str]) -> None:
+        super().__init__(root, paths)
+        self.content_hashes: dict[int, str] = {}  # by position, of those that were decoded
+
+    def square(self, idx: int, size: int) -> Pixels:  # noqa: D102
+        with self._open(idx) as file:
+            pixels = decode_image(file, square=size)
+            file.seek(0)
+            self.content_hashes[idx] = hash_of_content(file)
+        return pixels
+
+
 def make_shard(images: FileImages, encoder: PhotoEncoder) -> Shard:
     """Features of some image files. The same files and encoder give the same bytes, wherever and whenever."""
+    files = HashedFiles(images.root, images.ids)
     quarantine = Quarantine(limit=1.0)
     features, hashes, read = [], [], []
-    for idx, pixels in decode(images, encoder.size, quarantine=quarantine, batch_size=BATCH):
+    for idx, pixels in decode(files, encoder.size, quarantine=quarantine, batch_size=BATCH):
         features.append(encoder(pixels).astype(np.float16))
         hashes += [picture_hash(image) for image in pixels]
         read += idx.tolist()
     return Shard(
         np.concatenate(features) if features else np.empty((0, 0), dtype=np.float16),
         np.stack(hashes) if hashes else np.empty((0, 32), dtype=np.uint8),
-        [images.ids[position] for position in read],
-        [content_hash(images.root / images.ids[position]) for position in read],
+        [files.ids[position] for position in read],
+        [files.content_hashes[position] for position in read],
         dict(quarantine.reasons),
     )

@@ -116,7 +116,8 @@ def n_fresh_labels(db: sqlite3.Connection, stage: int) -> int:
 def _labels(db: sqlite3.Connection, stage: int) -> dict[int, int]:
     """The category of each photo a person has spoken about, as far as it is still to be learned from.
 
-    Photos of accepted stages that are not kept cost one step each: only whether they have a label is looked up.
+    Photos of accepted stages that are not kept cost one step each: only whether they have a label is looked up, in the
+    order of both tables. By an index of categories, as SQLite would choose, it takes ten times as long.
     """
     rows = db.execute(
         """
@@ -124,8 +125,8 @@ def _labels(db: sqlite3.Connection, stage: int) -> dict[int, int]:
         WHERE a.is_confirmed AND c.state IN ('labeled', 'accepted') AND a.photo IN (
             SELECT id FROM photos WHERE stage = ?1
             UNION SELECT photo FROM kept WHERE role = 'replay' AND stage = (SELECT MAX(stage) FROM kept)
-            UNION SELECT photo FROM assignments s WHERE is_confirmed
-                AND NOT EXISTS (SELECT 1 FROM labels l WHERE l.photo = s.photo)
+            UNION SELECT s.photo FROM assignments s NOT INDEXED LEFT JOIN labels l ON l.photo = s.photo
+                WHERE s.is_confirmed AND l.photo IS NULL
         ) ORDER BY a.photo
         """,
         (stage,),

@@ -9,7 +9,6 @@ change when photos are added.
 
 import sqlite3
 from collections.abc import Iterator, Mapping
-from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +27,9 @@ _COMPARED_AT_A_TIME = 2**18
 _COST_OF_SORTING = 10
 """Sorting hashes by one piece takes as long as so many comparisons of each."""
 
+_PIECES = np.arange(256).reshape(4, 4, 4, 4).transpose(1, 3, 0, 2).reshape(16, 16)
+"""Bits of each piece: every fourth spot of every fourth line, because neighbors say nearly the same."""
+
 HashBytes = npt.NDArray[np.uint8]
 
 
@@ -45,50 +47,75 @@ def picture_hash(pixels: Pixels) -> HashBytes:
 def similar_pairs(hashes: HashBytes, new_rows: IntArray, *, max_bits: int = MAX_BITS) -> list[tuple[int, int]]:
     """Pairs (earlier, later) of rows whose hashes differ in few bits, where the later is one of `new_rows`. (n, 32).
 
-    Cut into more pieces than bits may differ, two such hashes agree in a whole piece. So a hash is compared only with
-    those that share a piece with it, unless that would be more work than comparing it with all.
+    Of the 16 pieces of two such hashes one differs in at most a sixteenth of those bits. So a hash is compared only
+    with those that have such a piece, unless that would be more work than comparing it with all.
     """
     words = np.ascontiguousarray(hashes).view(np.uint64)
-    n_pieces = min(max(max_bits + 1, 16), 256)  # of 16 bits at most
-    pieces = [_codes(hashes, first, last) for first, last in pairwise(np.linspace(0, 256, n_pieces + 1).astype(int))]
-    n_compared = sum(int(np.bincount(codes)[codes[new_rows]].sum()) for codes in pieces)
-    if n_compared + _COST_OF_SORTING * n_pieces * len(hashes) >= len(new_rows) * len(hashes):
-        pieces = [np.zeros(len(hashes), dtype=np.uint16)]
-    found = [pairs for codes in pieces for pairs in _similar_with_one_code(words, codes, new_rows, max_bits)]
+    n_all = len(new_rows) * len(hashes)
+    flips = _flips(max_bits // len(_PIECES))
+    n_compared = len(_PIECES) * (_COST_OF_SORTING * len(hashes) + len(flips) * len(new_rows))
+    columns = np.ascontiguousarray(hashes.T)
+    pieces = [] if n_compared >= n_all else [_codes(columns, bits) for bits in _PIECES]
+    for codes in pieces:
+        n_with = np.bincount(codes, minlength=2**16)
+        n_compared += sum(int(n_with[codes[new_rows] ^ flip].sum()) for flip in flips)
+    if n_compared >= n_all:
+        pieces, flips = [np.zeros(len(hashes), dtype=np.uint16)], flips[:1]
+    found = [pairs for codes in pieces for pairs in _similar_by_piece(words, codes, flips, new_rows, max_bits)]
     both = np.unique(np.concatenate([np.empty((0, 2), dtype=np.int64), *found]), axis=0)
     return [(earlier, later) for later, earlier in both.tolist()]
 
 
-def _codes(hashes: HashBytes, first: int, last: int) -> npt.NDArray[np.uint16]:
-    """The bits from `first` to `last` of each hash as a number. (n, 32) -> (n,)."""
-    codes = np.zeros(len(hashes), dtype=np.uint16)
-    for bit in range(first, last):
+def _flips(n_bits: int) -> npt.NDArray[np.uint16]:
+    """What 16 bits can be changed with so that at most `n_bits` of them change; first what changes none.
+
+    >>> _flips(1).tolist()[:4]
+    [0, 1, 2, 4]
+    """
+    all_flips = np.arange(2**16, dtype=np.uint64)
+    return all_flips[_n_bits(all_flips) <= n_bits].astype(np.uint16)
+
+
+def _codes(columns: HashBytes, bits: IntArray) -> npt.NDArray[np.uint16]:
+    """Some bits of each hash as a number. (32, n), (16,) -> (n,)."""
+    codes = np.zeros(columns.shape[1], dtype=np.uint16)
+    for bit in bits.tolist():
         codes <<= 1
-        codes |= hashes[:, bit // 8] >> (7 - bit % 8) & 1
+        codes |= columns[bit // 8] >> (7 - bit % 8) & 1
     return codes
 
 
-def _similar_with_one_code(
-    words: npt.NDArray[np.uint64], codes: npt.NDArray[np.uint16], new_rows: IntArray, max_bits: int
+def _similar_by_piece(
+    words: npt.NDArray[np.uint64],
+    codes: npt.NDArray[np.uint16],
+    flips: npt.NDArray[np.uint16],
+    new_rows: IntArray,
+    max_bits: int,
 ) -> Iterator[IntArray]:
-    """Pairs (later, earlier) of rows with the same code, some at a time. (n, 4), (n,), (m,) -> (p, 2)."""
+    """Pairs (later, earlier) of rows whose codes differ by one of the flips, some at a time.
+
+    (n, 4), (n,), (f,), (m,) -> (p, 2).
+    """
     order = codes.argsort(kind="stable")
-    first_words, in_order = words[order, 0], codes[order]
-    starts = np.searchsorted(in_order, codes[new_rows])
-    n_others = np.searchsorted(in_order, codes[new_rows], side="right") - starts
-    place = np.cumsum(n_others)
-    done = 0
-    while done < len(new_rows):
-        last = max(done + 1, int(np.searchsorted(place, place[done] - n_others[done] + _COMPARED_AT_A_TIME)))
-        part = slice(done, last)
-        later = np.repeat(new_rows[part], n_others[part])
-        before = np.repeat(place[part] - n_others[part] - starts[part], n_others[part])
-        near = np.arange(place[done] - n_others[done], place[last - 1]) - before
-        is_near = _n_bits(words[later, 0] ^ first_words[near]) <= max_bits
-        later, earlier = later[is_near], order[near[is_near]]  # few are left whose first 64 bits are alike
-        is_near = (_n_bits(words[later] ^ words[earlier]).sum(axis=1) <= max_bits) & (earlier < later)
-        yield np.stack([later[is_near], earlier[is_near]], axis=1)
-        done = last
+    first_words = words[order, 0]
+    n_with = np.bincount(codes, minlength=2**16)
+    first_with = np.cumsum(n_with) - n_with
+    for flip in flips:
+        wanted = codes[new_rows] ^ flip
+        starts, n_others = first_with[wanted], n_with[wanted]
+        place = np.cumsum(n_others)
+        done = 0
+        while done < len(new_rows):
+            last = max(done + 1, int(np.searchsorted(place, place[done] - n_others[done] + _COMPARED_AT_A_TIME)))
+            part = slice(done, last)
+            own_words = np.repeat(words[new_rows[part], 0], n_others[part])
+            before = np.repeat(place[part] - n_others[part] - starts[part], n_others[part])
+            near = np.arange(place[done] - n_others[done], place[last - 1]) - before
+            is_near = _n_bits(own_words ^ first_words[near]) <= max_bits  # few are left whose first 64 bits are alike
+            later, earlier = np.repeat(new_rows[part], n_others[part])[is_near], order[near[is_near]]
+            is_near = (_n_bits(words[later] ^ words[earlier]).sum(axis=1) <= max_bits) & (earlier < later)
+            yield np.stack([later[is_near], earlier[is_near]], axis=1)
+            done = last
 
 
 def _n_bits(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
@@ -123,12 +150,11 @@ def group(pairs: list[tuple[int, int]], first_of: Mapping[int, int]) -> dict[int
 def find_near_duplicates(db: sqlite3.Connection, stage: int, encoder_key: str) -> dict[int, int]:
     """For each photo of a stage that is a near-duplicate the first photo of its group, among it and all before."""
     usable = "FROM photos WHERE picture_hash IS NOT NULL AND broken IS NULL"
-    photos = table_of(db, f"SELECT id, stage = ? {usable} ORDER BY id", "i8,?", (stage,))
+    photos = table_of(db, f"SELECT id, stage = ?, picture_hash {usable} ORDER BY id", "i8,?,V32", (stage,))
     new_rows = np.flatnonzero(photos["f1"])
     if not len(new_rows):
         return {}
-    content = b"".join(row["picture_hash"] for row in db.execute(f"SELECT picture_hash {usable} ORDER BY id"))
-    hashes = np.frombuffer(content, dtype=np.uint8).reshape(len(photos), -1)
+    hashes = np.ascontiguousarray(photos["f2"]).view(np.uint8).reshape(len(photos), -1)
     ids = photos["f0"].tolist()
     pairs = [(ids[earlier], ids[later]) for earlier, later in similar_pairs(hashes, new_rows)]
     features = read_features(db, encoder_key, {photo for pair in pairs for photo in pair})

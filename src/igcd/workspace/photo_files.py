@@ -8,6 +8,7 @@ import os
 import sqlite3
 from collections.abc import Iterable
 from dataclasses import dataclass
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
@@ -142,7 +143,12 @@ def picture_size(folder: str, path: str) -> tuple[int, int]:
 def content_hash(path: Path) -> str:
     """A fingerprint of a file's content: what makes two files one photo."""
     with path.open("rb") as file:
-        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=20)).hexdigest()
+        return hash_of_content(file)
+
+
+def hash_of_content(file: BufferedReader) -> str:
+    """The fingerprint of what an open file holds from where it stands."""
+    return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=20)).hexdigest()
 
 
 def is_heic(path: str) -> bool:
