@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from igcd.cli.build import build_by_category
@@ -80,7 +81,10 @@ def test_a_run_leaves_its_records(recipe, tmp_path, capsys):
 
 
 def test_golden_scores(recipe, tmp_path, capsys):
-    """Exact: whatever changes them must be meant to."""
+    """Exact where PyTorch computes with AVX2 or AVX-512, which agree: whatever changes them must be meant to.
+
+    Elsewhere sums are rounded otherwise. Without AVX one of 40 images was seen to change sides; two may.
+    """
     scores = {}
     for protocol in ("igcd-l", "mi"):
         recipe.write_text(SMOKE.replace("PROTOCOL", protocol))
@@ -90,10 +94,14 @@ def test_golden_scores(recipe, tmp_path, capsys):
             {group: round(value, 2) for group, value in stage["scores"].items() if value is not None}
             for stage in results["stages"]
         ]
-    assert scores == {
+    golden = {
         "igcd-l": [{"All": 77.5, "Old": 77.5}, {"All": 70.31, "Old": 75.0, "New": 62.5}],
         "mi": [{"All": 75.0, "Old": 75.0}, {"All": 71.88, "Old": 72.5, "New": 70.83}],
     }
+    if torch.backends.cpu.get_cpu_capability() in {"AVX2", "AVX512"}:
+        assert scores == golden
+    for protocol, stages in golden.items():
+        assert scores[protocol] == [pytest.approx(stage, abs=100 * 2 / 40) for stage in stages]
 
 
 @pytest.mark.slow  # tests/tools/test_torture.py kills runs as well, for a shorter time
