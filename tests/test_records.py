@@ -19,7 +19,7 @@ from igcd.tensor_files import write_tensors
 
 
 @pytest.fixture
-def steps(monkeypatch):
+def steps(monkeypatch, wait_for_the_disk):  # noqa: ARG001 - what is noted is done
     """What is synced and renamed, in order: ("sync", name) and ("rename", name)."""
     done = []
     fsync, replace = os.fsync, Path.replace
