@@ -18,6 +18,9 @@ demo: install
 	rm -rf runs/demo
 	$(BIN)/igcd demo --out runs/demo
 
+# Tests start many processes: what is compiled once is kept, also where the environment asks Python to keep nothing.
+test test-all test-lowest: export PYTHONDONTWRITEBYTECODE =
+
 # What a change needs. The workflow on GitHub runs `make test-all`, which adds the tests marked slow, and coverage: counting
 # lines takes half as much time again.
 test: install

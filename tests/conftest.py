@@ -9,7 +9,27 @@ from typing import Any
 import pytest
 
 # Tests run several at a time, one thread each: more would wait for each other. Sums are then the same on every machine.
-os.environ.setdefault("OMP_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before NumPy is imported
+
+from igcd.workspace import catalog
+
+FSYNC, SYNCHRONOUS = os.fsync, catalog.SYNCHRONOUS
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_wait_for_the_disk() -> Iterator[None]:
+    """No test cuts the power, and to wait for the disk takes long. Processes that tests start do wait."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(os, "fsync", lambda _: None)
+        patch.setattr(catalog, "SYNCHRONOUS", "OFF")
+        yield
+
+
+@pytest.fixture
+def wait_for_the_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests about just that: what is written is on the disk, as outside of tests."""
+    monkeypatch.setattr(os, "fsync", FSYNC)
+    monkeypatch.setattr(catalog, "SYNCHRONOUS", SYNCHRONOUS)
 
 
 @pytest.fixture(scope="session")

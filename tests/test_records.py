@@ -3,6 +3,7 @@
 import errno
 import os
 import resource
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from igcd.tensor_files import write_tensors
 
 
 @pytest.fixture
-def steps(monkeypatch):
+def steps(monkeypatch, wait_for_the_disk):  # noqa: ARG001 - what is noted is done
     """What is synced and renamed, in order: ("sync", name) and ("rename", name)."""
     done = []
     fsync, replace = os.fsync, Path.replace
@@ -71,16 +72,20 @@ def test_a_folder_is_published_with_all_that_is_in_it(tmp_path):
     assert (tmp_path / "there" / "deep" / "file").read_text() == "content" and not (tmp_path / "new").exists()
 
 
-@pytest.fixture
+@contextmanager
 def full_disk():
-    """No file may grow beyond a kilobyte: the system refuses to write more, as it does when the disk is full."""
+    """No file may grow beyond a kilobyte: the system refuses to write more, as it does when the disk is full.
+
+    Not a fixture: before those end, pytest writes down how the test went, perhaps to a file.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (1024, hard))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-@pytest.mark.usefixtures("full_disk")
 @pytest.mark.parametrize(
     "write",
     [
@@ -92,7 +97,7 @@ def full_disk():
 def test_a_file_that_cannot_be_written_is_one_sentence_and_the_old_one_stays(tmp_path, write):
     path = tmp_path / "file"
     path.write_bytes(b"old")
-    with pytest.raises(IgcdError, match=r"file cannot be written \(File too large\); .* write elsewhere"):
+    with full_disk(), pytest.raises(IgcdError, match=r"file cannot be written \(File too large\); .* write elsewhere"):
         write(path)
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"] and path.read_bytes() == b"old"
 

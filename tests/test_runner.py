@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from PIL import Image
 
 from igcd.cli.build import build_by_category
@@ -51,6 +52,15 @@ def recipe(tmp_path):
     return path
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The folder of a run of that recipe as it stands, for tests that only look at it; the recipe is beside it."""
+    folder = tmp_path_factory.mktemp("finished")
+    (folder / "smoke.yaml").write_text(SMOKE.replace("PROTOCOL", "igcd-l"))
+    run_recipe(str(folder / "smoke.yaml"), [], folder / "out", resume=False, as_json=True)
+    return folder / "out"
+
+
 def start(recipe, out, *more):
     return subprocess.Popen(
         [sys.executable, "-m", "igcd", "run", str(recipe), "--out", str(out), *more],
@@ -79,21 +89,28 @@ def test_a_run_leaves_its_records(recipe, tmp_path, capsys):
         assert all((out / image).is_file() for image in record["images"])
 
 
-def test_golden_scores(recipe, tmp_path, capsys):
-    """Exact: whatever changes them must be meant to."""
+def test_golden_scores(recipe, finished, tmp_path):
+    """Exact where PyTorch computes with AVX2 or AVX-512, which agree: whatever changes them must be meant to.
+
+    Elsewhere sums are rounded otherwise. Without AVX one of 40 images was seen to change sides; two may.
+    """
+    recipe.write_text(SMOKE.replace("PROTOCOL", "mi"))
+    run_recipe(str(recipe), [], tmp_path / "mi", resume=False, as_json=True)
     scores = {}
-    for protocol in ("igcd-l", "mi"):
-        recipe.write_text(SMOKE.replace("PROTOCOL", protocol))
-        run_recipe(str(recipe), [], tmp_path / protocol, resume=False, as_json=True)
-        results = json.loads(capsys.readouterr().out)
+    for protocol, folder in (("igcd-l", finished), ("mi", tmp_path / "mi")):
+        results = json.loads((folder / "results.json").read_text())
         scores[protocol] = [
             {group: round(value, 2) for group, value in stage["scores"].items() if value is not None}
             for stage in results["stages"]
         ]
-    assert scores == {
+    golden = {
         "igcd-l": [{"All": 77.5, "Old": 77.5}, {"All": 70.31, "Old": 75.0, "New": 62.5}],
         "mi": [{"All": 75.0, "Old": 75.0}, {"All": 71.88, "Old": 72.5, "New": 70.83}],
     }
+    if torch.backends.cpu.get_cpu_capability() in {"AVX2", "AVX512"}:
+        assert scores == golden
+    for protocol, stages in golden.items():
+        assert scores[protocol] == [pytest.approx(stage, abs=100 * 2 / 40) for stage in stages]
 
 
 @pytest.mark.slow  # tests/tools/test_torture.py kills runs as well, for a shorter time
@@ -120,15 +137,14 @@ needs_two_cores = pytest.mark.skipif(n_cores() < 2, reason="two processes learn 
 
 
 @needs_two_cores
-def test_two_processes_learn_together_and_one_writes(recipe, tmp_path):
+def test_two_processes_learn_together_and_one_writes(recipe, finished, tmp_path):
     """What is written is written once, is what one process writes, and a folder in use is refused in one sentence."""
     two = ["devices=2", "accelerator=cpu"]
     assert start(recipe, tmp_path / "two", *two).wait() == 0
     events = [json.loads(line)["event"] for line in (tmp_path / "two" / "events.jsonl").read_text().splitlines()]
     assert events.count("epoch") == 4 and events.count("scores") == 2
-    run_recipe(str(recipe), [], tmp_path / "one", resume=False, as_json=True)
     # With the paper's peaks 99% are alike; the core may make another group of a rounding error, here one of three.
-    assert share_alike(tmp_path / "one", tmp_path / "two") > 0.9
+    assert share_alike(finished, tmp_path / "two") > 0.9
     again = start(recipe, tmp_path / "two", *two)
     assert again.wait() == 1
     said = again.stderr.read().decode()
@@ -241,9 +257,8 @@ def test_a_run_from_a_split_file_and_files_then_predict(tmp_path, capsys):
         predict(tmp_path / "photos", [tmp_path / "photos"], as_json=False)
 
 
-def test_a_folder_of_another_run_is_refused(recipe, tmp_path, capsys):
-    out = tmp_path / "out"
-    run_recipe(str(recipe), [], out, resume=False, as_json=True)
+def test_a_folder_of_another_run_is_refused(finished, tmp_path, capsys):
+    recipe, out = finished.with_name("smoke.yaml"), finished
     with pytest.raises(IgcdError, match="--resume"):
         run_recipe(str(recipe), [], out, resume=False, as_json=True)
     with pytest.raises(IgcdError, match="other settings"):

@@ -11,8 +11,6 @@ from igcd.discoverer.estimator import CategoryDiscoverer
 from igcd.functional import discovery, neighbors, projection, pulling
 from igcd.functional.discovery import discover
 
-pytest.importorskip("pynndescent", reason="approximate neighbors need the extra `scale`")
-
 
 def clouds(n, *, n_clouds=12, width=16, seed=0):
     rng = np.random.default_rng(seed)
@@ -36,6 +34,7 @@ def partly_labeled(y):
 @pytest.mark.slow  # PyNNDescent is compiled at its first call
 @pytest.mark.usefixtures("low_limits")
 def test_a_mapped_file_in_half_precision_gives_what_exact_rows_give(tmp_path):
+    pytest.importorskip("pynndescent", reason="approximate neighbors need the extra `scale`")
     x, y = clouds(1_500)
     np.save(tmp_path / "x.npy", x.astype(np.float16))
     mapped = np.load(tmp_path / "x.npy", mmap_mode="r")

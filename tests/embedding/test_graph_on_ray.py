@@ -2,9 +2,9 @@
 
 import pytest
 import torch
+from torch.nn.functional import normalize
 
-pytest.importorskip("pynndescent", reason="approximate neighbors need the extra `scale`")
-
+from igcd.embedding import graph_on_ray
 from igcd.embedding.graph_on_ray import GraphOnRay, nearest_first
 from igcd.functional.neighbors import neighbor_graph, searching_with
 
@@ -19,18 +19,44 @@ class InThisProcess:
             done(number, here.make(*job(number)))
 
 
-def test_merged_shards_are_nearly_the_exact_graph(tmp_path):
+class ExactIndex:
+    """Stands in for `ShardIndex`: finds the true neighbors, and there is nothing to compile."""
+
+    def __init__(self, rows, *, seed):  # noqa: ARG002 - nothing is drawn
+        self._unit = normalize(rows, dim=1)
+
+    def search(self, queries, k):
+        cosines, idx = (normalize(queries, dim=1) @ self._unit.T).topk(k)
+        return idx, cosines
+
+
+def graphs(folder):
+    """The exact graph of 1,005 rows, and the one merged of shards; the last 5 rows join the shard before."""
     generator = torch.Generator().manual_seed(0)
     centers = torch.randn(20, 24, generator=generator)
     rows = centers[torch.randint(20, (1_005,), generator=generator)] + torch.randn(1_005, 24, generator=generator)
-    exact = neighbor_graph(rows, 8)
-    with searching_with(GraphOnRay(InThisProcess(), tmp_path, shard_rows=500)):  # the last 5 rows join the shard before
+    with searching_with(GraphOnRay(InThisProcess(), folder, shard_rows=500)):
         found = neighbor_graph(rows, 8, approximate_above=100)
     assert (found.idx != torch.arange(len(rows))[:, None]).all()
+    assert not list(folder.iterdir())
+    return neighbor_graph(rows, 8), found
+
+
+def test_merged_shards_are_the_exact_graph_where_each_search_is_exact(tmp_path, monkeypatch):
+    monkeypatch.setattr(graph_on_ray, "ShardIndex", ExactIndex)
+    exact, found = graphs(tmp_path)
+    assert torch.equal(found.idx.sort(dim=1).values, exact.idx.sort(dim=1).values)
+    assert found.recall == 1
+    torch.testing.assert_close(found.similarity, exact.similarity, rtol=0, atol=2e-6)
+
+
+@pytest.mark.slow  # PyNNDescent is compiled at its first call
+def test_merged_shards_are_nearly_the_exact_graph(tmp_path):
+    pytest.importorskip("pynndescent", reason="approximate neighbors need the extra `scale`")
+    exact, found = graphs(tmp_path)
     shared = (found.idx[:, :, None] == exact.idx[:, None, :]).any(dim=2).double().mean()
     assert shared > 0.95 and abs(found.recall - float(shared)) < 0.02
     assert (found.similarity <= exact.similarity + 1e-6).all()  # nothing is nearer than the nearest
-    assert not list(tmp_path.iterdir())
 
 
 def test_the_nearest_come_first_whatever_the_order_they_came_in():

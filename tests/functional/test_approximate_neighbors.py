@@ -1,3 +1,5 @@
+from importlib.util import find_spec
+
 import pytest
 import torch
 from torch.nn.functional import normalize
@@ -5,12 +7,13 @@ from torch.nn.functional import normalize
 from igcd.functional.approximate_neighbors import N_SEARCHED, ShardIndex, _index
 from igcd.functional.neighbors import SIMILARITY_STEPS, neighbor_graph
 
-pytest.importorskip("pynndescent", reason="approximate neighbors need the extra `scale`")
-
+# PyNNDescent is compiled at its first call, which takes half a minute; where none is made, it is not even imported.
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not find_spec("pynndescent"), reason="approximate neighbors need the extra `scale`"),
+]
 STEP = 1.1 / SIMILARITY_STEPS
 """Sums in another order may be rounded to the next step."""
-compiles = pytest.mark.slow
-"""PyNNDescent is compiled at its first call, which takes half a minute."""
 
 
 def clouds(n, *, width=12, n_clouds=15, seed=0):
@@ -31,7 +34,6 @@ def graphs(exact_graph):
     return rows, exact, neighbor_graph(rows, 8, approximate_above=1_000)
 
 
-@compiles
 def test_nearly_all_neighbors_are_the_true_ones(graphs):
     _, exact, found = graphs
     shared = (found.idx[:, :, None] == exact.idx[:, None, :]).any(dim=2).double().mean()
@@ -41,7 +43,6 @@ def test_nearly_all_neighbors_are_the_true_ones(graphs):
     assert found.first(3).recall == found.recall
 
 
-@compiles
 def test_similarity_is_that_of_the_pair_and_falls_and_nobody_is_his_own_neighbor(graphs):
     rows, exact, found = graphs
     unit = normalize(rows, dim=1)
@@ -55,7 +56,6 @@ def test_similarity_is_that_of_the_pair_and_falls_and_nobody_is_his_own_neighbor
     torch.testing.assert_close(found.similarity[same], exact.similarity[same], rtol=0, atol=STEP)
 
 
-@compiles
 def test_a_seed_gives_the_same_graph_and_the_input_stays(graphs):
     rows, _, found = graphs
     before = rows.clone()
@@ -67,7 +67,6 @@ def test_a_seed_gives_the_same_graph_and_the_input_stays(graphs):
     assert torch.equal(rows, before)
 
 
-@compiles
 def test_rows_of_length_1_have_the_same_neighbors_without_a_copy_of_them(exact_graph):
     unit = normalize(exact_graph[0], dim=1)
     found = [_index(unit, N_SEARCHED, seed=0, copies=copies).neighbor_graph[0] for copies in (True, False)]
@@ -75,7 +74,6 @@ def test_rows_of_length_1_have_the_same_neighbors_without_a_copy_of_them(exact_g
     assert sum(agree) > 0.999 * len(agree)  # but for what rounding decides
 
 
-@compiles
 def test_half_precision_and_rows_in_any_length(graphs):
     rows, _, found = graphs
     lengths = 0.5 + torch.arange(len(rows)).float()[:, None] / len(rows)
@@ -84,7 +82,6 @@ def test_half_precision_and_rows_in_any_length(graphs):
     assert (half.idx[:, :, None] == found.idx[:, None, :]).any(dim=2).double().mean() > 0.95
 
 
-@compiles
 def test_many_copies_of_one_row_have_eight_neighbors_that_are_copies():
     rows = torch.cat([torch.ones(200, 12), clouds(1_000)])
     found = neighbor_graph(rows, 8, approximate_above=1_000)
@@ -93,7 +90,6 @@ def test_many_copies_of_one_row_have_eight_neighbors_that_are_copies():
     assert float(found.similarity[:200].double().mean()) > 0.99
 
 
-@pytest.mark.slow  # PyNNDescent compiles
 def test_shards_searched_one_by_one_give_what_all_rows_give(graphs):
     """Against the exact search, with fewer rows in a shard than neighbors that are asked for as well."""
     rows, exact, _ = graphs
@@ -107,7 +103,6 @@ def test_shards_searched_one_by_one_give_what_all_rows_give(graphs):
     assert (few[:, 20:] == -1).all() and (of_few[few < 0] == -2).all()
 
 
-@compiles
 def test_of_a_long_seed_the_last_32_bits_count():
     one, other = (neighbor_graph(clouds(600), 8, approximate_above=100, seed=seed) for seed in (5, 2**32 + 5))
     assert torch.equal(one.idx, other.idx)

@@ -41,13 +41,18 @@ KNOWN, CATEGORIES = blobs(range(24), 18, seed=0)
 UNLABELED = torch.cat([blobs(range(24), 4, seed=1)[0], blobs(range(24, 28), 18, seed=2)[0]])
 
 
+@pytest.fixture(scope="module")
+def heights():
+    """Of the rows above; they take a second or two."""
+    return heights_by_hiding(KNOWN, CATEGORIES)
+
+
 def scaled(heights, by):
     return replace(heights, heights=tuple(by * height for height in heights.heights))
 
 
-def test_at_that_height_statistics_find_the_true_number():
+def test_at_that_height_statistics_find_the_true_number(heights):
     statistics = scatter_statistics(KNOWN, CATEGORIES, n_categories=24)
-    heights = heights_by_hiding(KNOWN, CATEGORIES)
     assert abs(discover_from_statistics(UNLABELED, statistics, heights=heights).n_novel - 4) <= 1
 
 
@@ -59,10 +64,10 @@ def test_at_that_height_a_few_typical_rows_find_the_true_number(n_kept):
     assert abs(found.n_novel - 4) <= 1
 
 
-def test_renaming_categories_changes_nothing_and_the_seed_does():
+def test_renaming_categories_changes_nothing_and_the_seed_does(heights):
     renamed = (CATEGORIES + 1) * 7
-    assert heights_by_hiding(KNOWN, renamed) == heights_by_hiding(KNOWN, CATEGORIES)
-    assert heights_by_hiding(KNOWN, CATEGORIES, seed=1) != heights_by_hiding(KNOWN, CATEGORIES)
+    assert heights_by_hiding(KNOWN, renamed) == heights
+    assert heights_by_hiding(KNOWN, CATEGORIES, seed=1) != heights
 
 
 @pytest.mark.parametrize(("n_categories", "n_each"), [(0, 5), (1, 20), (2, 20), (9, 1)])
@@ -87,11 +92,10 @@ def test_rows_right_equal_slow_twin(seed):
     assert n_right(groups, categories, 3) == best + int(((groups == categories) & (categories < 3)).sum())
 
 
-def test_most_rows_are_right_at_that_height():
+def test_most_rows_are_right_at_that_height(heights):
     """Cut at a third or at three times the height, fewer rows of hidden categories come out right."""
     statistics = scatter_statistics(KNOWN, CATEGORIES, n_categories=24)
     truth = np.concatenate([np.repeat(np.arange(24), 4), np.repeat(np.arange(24, 28), 18)])
-    heights = heights_by_hiding(KNOWN, CATEGORIES)
     right = [
         n_right(
             discover_from_statistics(UNLABELED, statistics, heights=scaled(heights, by)).category.numpy(), truth, 24
@@ -108,8 +112,8 @@ def test_the_height_follows_the_share_of_known_rows_that_come_back():
         assert heights.for_batch(n_unlabeled, n_known=60) == pytest.approx(expected, abs=0.01)
 
 
-def test_parts_that_the_tree_sees_in_labeled_categories():
-    assert heights_by_hiding(KNOWN, CATEGORIES).n_parts > 1.5
+def test_parts_that_the_tree_sees_in_labeled_categories(heights):
+    assert heights.n_parts > 1.5
     assert heights_by_hiding(*round_blobs(range(24), 18, seed=0)).n_parts == pytest.approx(1, abs=0.1)
 
 
@@ -135,8 +139,7 @@ def test_more_rows_that_come_back_open_no_more_categories():
     assert followed < fixed
 
 
-def test_heights_survive_json():
-    heights = heights_by_hiding(KNOWN, CATEGORIES)
+def test_heights_survive_json(heights):
     assert Heights.from_dict(json.loads(json.dumps(asdict(heights)))) == heights
 
 

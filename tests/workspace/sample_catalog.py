@@ -14,6 +14,8 @@ from igcd.workspace.init import init_workspace
 TINY_ENCODER = {"backbone": "resnet10t", "weights": "random", "size": 32}
 """What a discovery from the page computes features with: fast, and it learns nothing from them."""
 N_DIRECTIONS = 16
+GRAIN = 24
+"""Squares of noise across a large photo: noise in every pixel takes long to compress."""
 
 
 def sample_workspace(
@@ -31,16 +33,17 @@ def sample_workspace(
     "unsure" those of none. Ids of categories count from 1: known ones in alphabetical
     order, then novel ones in the order given.
     """
-    images, rng = folder / "photos", np.random.default_rng(0)
+    images, rng, grain = folder / "photos", np.random.default_rng(0), min(size, GRAIN)
     members = {name: [f"{name}/{i:04d}.png" for i in range(n)] for name, n in known.items()}
     new = {name: [f"unlabeled/{name}-{i:04d}.png" for i in range(n_known_new)] for name in known}
     new |= {name: [f"unlabeled/{name}-{i:04d}.png" for i in range(n)] for name, n in novel.items()}
     new["unsure"] = [f"unlabeled/unsure-{i:04d}.png" for i in range(n_unsure)]
     for color, paths in enumerate([*members.values(), *new.values()]):
         for path in paths:
-            pixels = rng.integers(0, 60, (size, size, 3)) + np.array([40 * (color % 5), 30 * (color % 7), 90])
+            pixels = rng.integers(0, 60, (grain, grain, 3)) + np.array([40 * (color % 5), 30 * (color % 7), 90])
+            photo = Image.fromarray(pixels.clip(0, 255).astype(np.uint8))
             (images / path).parent.mkdir(parents=True, exist_ok=True)
-            Image.fromarray(pixels.clip(0, 255).astype(np.uint8)).save(images / path)
+            photo.resize((size, size), Image.Resampling.NEAREST).save(images / path)
     init_workspace(folder / "ws", images, from_folders=True, encoder=TINY_ENCODER)
     with open_catalog(folder / "ws") as catalog:
         return _discover(catalog, known, novel, members, new)

@@ -124,6 +124,12 @@ def test_write_ahead_log_and_one_transaction_per_action(workspace):
         assert queries.status(catalog).n_photos == 8
 
 
+@pytest.mark.usefixtures("wait_for_the_disk")
+def test_an_action_is_on_the_disk_when_it_is_done(workspace):
+    with open_catalog(workspace) as catalog, catalog.transaction() as db:
+        assert db.execute("PRAGMA synchronous").fetchone()[0] == 2  # FULL, SQLite's number of it
+
+
 def test_a_snapshot_sees_one_state_while_others_write(workspace):
     with open_catalog(workspace) as reader, open_catalog(workspace) as writer:
         with reader.snapshot() as db:

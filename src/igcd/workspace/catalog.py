@@ -22,6 +22,8 @@ BACKUP_FILE = "catalog.backup.sqlite"
 """The copy that is made whenever a stage is accepted."""
 BUSY_SECONDS = 10.0
 """How long to wait for another process that writes."""
+SYNCHRONOUS = "FULL"
+"""SQLite waits for the disk at the end of every action: a decision survives a power cut, too."""
 
 
 class ConflictError(IgcdError):
@@ -249,8 +251,8 @@ def id_list(ids: Iterable[int]) -> str:
 def _connect(path: Path, *, read_only: bool) -> sqlite3.Connection:
     if not read_only:
         db = sqlite3.connect(path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False)
+        db.execute(f"PRAGMA synchronous = {SYNCHRONOUS}")
         db.execute("PRAGMA journal_mode = WAL")
-        db.execute("PRAGMA synchronous = FULL")  # a decision survives a power cut, too
     else:
         address = f"file:{quote(str(path.absolute()))}"
         try:
