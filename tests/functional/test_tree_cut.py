@@ -5,9 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from igcd.functional import tree_cut
 from igcd.functional.category_tree import cut_tree, grow_tree
-from igcd.functional.tree_cut import WINDOWS, _agreement, _best, choose_cut, fall_of_heights, rows_around
+from igcd.functional.tree_cut import WINDOWS, _agreement, _best, choose_cut, fall_of_heights
 
 
 def clouds(n_clouds, n_each, *, seed=0, width=8, spread=0.05):
@@ -153,37 +152,6 @@ def test_renaming_categories_and_shuffling_labels_keep_the_scores(seed):
         for mine, theirs in zip(before[1:], after[1:], strict=True):
             np.testing.assert_allclose(theirs[renamed], mine)
         assert after[0].sum() == pytest.approx(before[0].sum())
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_rows_around_equal_slow_twin(seed):
-    rng = np.random.default_rng(seed)
-    rows, categories = rng.normal(size=(50, 3)), rng.integers(-1, 4, 20)
-    means = [rows[:20][categories == category].mean(axis=0) for category in range(4)]
-    nearest = [int(np.argmin([np.linalg.norm(row - mean) for mean in means])) for row in rows]
-    assert rows_around(torch.from_numpy(rows), categories).tolist() == [nearest.count(number) for number in range(4)]
-
-
-def test_a_category_counts_by_the_rows_around_it():
-    """A cut that tells twelve small categories apart would break two large ones, which have most of the rows."""
-    rng = np.random.default_rng(0)
-    large = [4 * rng.normal(size=8) + 0.5 * rng.normal(size=(300, 8)) for _ in range(2)]
-    pairs = [(center, center + 0.4) for center in 4 * rng.normal(size=(6, 8))]
-    small = [center + 0.05 * rng.normal(size=(6, 8)) for pair in pairs for center in pair]
-    rows = np.concatenate([*large, *small])
-    owners = np.repeat(np.arange(14), [len(part) for part in (*large, *small)])
-    is_labeled = np.concatenate([np.arange(len(part)) < 5 for part in (*large, *small)])
-    order = np.argsort(~is_labeled, kind="stable")
-    rows, categories = rows[order], owners[order][: is_labeled.sum()]
-    tree, node = grow_tree(rows, np.ones(len(rows))), np.arange(len(rows))
-    asked = torch.from_numpy(rows), nearest_rows(rows), categories
-    by_rows = choose_cut(tree, node, *asked)
-    with pytest.MonkeyPatch.context() as monkey:
-        monkey.setattr(tree_cut, "rows_around", lambda _, given: np.ones(given.max() + 1))
-        alike = choose_cut(tree, node, *asked)
-    assert by_rows.from_labels is not None
-    assert alike.from_labels is not None
-    assert np.exp(by_rows.from_labels) < 10 < np.exp(alike.from_labels)
 
 
 def test_cuts_that_are_equally_good_say_less():

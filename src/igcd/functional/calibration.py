@@ -10,9 +10,8 @@ import torch
 from torch import Tensor
 
 from igcd.functional.assignment import contingency, match
-from igcd.functional.discovery import Discovered, discover
+from igcd.functional.discovery import Discovered, discover, nearest_mean
 from igcd.functional.grouping import distinct, rank_within_group
-from igcd.functional.pulling import nearest_mean
 from igcd.types import BoolArray, FloatArray, IntArray
 
 DEFAULT_SHARPNESS = 18.0

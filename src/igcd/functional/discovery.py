@@ -33,7 +33,6 @@ from igcd.functional.pulling import (
     N_NEIGHBORS,
     group_means,
     inside_nodes,
-    nearest_mean,
     node_of_rows,
     pull_together,
     tree_over,
@@ -49,6 +48,7 @@ SMALLEST = 0.35
 """A category has at least this share of the rows that known ones have."""
 N_DRAWN = 20
 """Rows drawn for each category of which only statistics are known."""
+_ROWS_AT_A_TIME = 4096
 
 
 @dataclass(frozen=True)
@@ -364,6 +364,13 @@ def _from_large_to_small(means: Tensor, n_rows: Tensor, n_known: int) -> Tensor:
     found = found[means[found].norm(dim=1).argsort(descending=True, stable=True)]
     found = found[n_rows[found].argsort(descending=True, stable=True)]
     return torch.cat([torch.arange(n_known), found])
+
+
+def nearest_mean(rows: Tensor, means: Tensor) -> Tensor:
+    """The mean that each row is nearest to. (n, d), (c, d) -> (n,)."""
+    offsets = means.square().sum(dim=1) / 2
+    parts = [(part.to(means.dtype) @ means.T - offsets).argmax(dim=1) for part in torch.split(rows, _ROWS_AT_A_TIME)]
+    return torch.cat(parts) if parts else torch.empty(0, dtype=torch.int64)
 
 
 def _densest(densities: Tensor, category: Tensor, n_known: int, n_means: int) -> Tensor:

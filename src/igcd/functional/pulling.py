@@ -75,10 +75,3 @@ def group_means(rows: Tensor, groups: Tensor, n_groups: int) -> Tensor:
     for part, own in zip(torch.split(rows, _ROWS_AT_A_TIME), torch.split(groups, _ROWS_AT_A_TIME), strict=True):
         sums.index_add_(0, own, part.to(sums.dtype))
     return sums / torch.bincount(groups, minlength=n_groups).clamp(min=1)[:, None]
-
-
-def nearest_mean(rows: Tensor, means: Tensor) -> Tensor:
-    """The mean that each row is nearest to. (n, d), (c, d) -> (n,)."""
-    offsets = means.square().sum(dim=1) / 2
-    parts = [(part.to(means.dtype) @ means.T - offsets).argmax(dim=1) for part in torch.split(rows, _ROWS_AT_A_TIME)]
-    return torch.cat(parts) if parts else torch.empty(0, dtype=torch.int64)

@@ -1,8 +1,7 @@
 """Where to cut a tree of categories: how fine they are, as far as labels and the tree itself can tell.
 
 Labels first: at the right height rows of one category share a group and rows of two do not. Two plain scores look at
-that from different sides, and drawing the labeled categories anew (a bootstrap) shows how sure each of them is. A
-category counts as much as there are rows around it: most rows should be right, and not most categories. The
+that from different sides, and drawing the labeled categories anew (a bootstrap) shows how sure each of them is. The
 tree second: where categories end and what is inside them begins, heights fall fastest, a walk from neighbor to neighbor
 is described in few bits, and groups that half of the dimensions find are there for the other half as well. Few labels
 are unsure, so the tree weighs more; without labels it decides alone.
@@ -12,14 +11,12 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import torch
 from torch import Tensor
 
 from igcd.functional.assignment import contingency, match
 from igcd.functional.category_tree import CategoryTree, cut_tree
 from igcd.functional.held_out import explained_shares
 from igcd.functional.map_equation import bits_per_step
-from igcd.functional.pulling import group_means, nearest_mean
 from igcd.types import FloatArray, IntArray
 
 N_CUTS = 60
@@ -57,7 +54,7 @@ class Cut:
 
 @dataclass(frozen=True)
 class _LabelScores:
-    """How well each of t cuts agrees with c labeled categories, however many labels, each by its weight."""
+    """How well each of t cuts agrees with c labeled categories, whatever the number of labels of each."""
 
     right: FloatArray  # (t, c) share of a category's rows in the group matched to it
     together: FloatArray  # (t, c) how often two rows of the category share a group
@@ -84,12 +81,10 @@ def choose_cut(
     several = np.flatnonzero((np.bincount(categories + 1)[categories + 1] > 1) & (categories >= 0))
     if len(several) and len(tree.heights):  # a category with one labeled row cannot tell what belongs together
         labeled = [each[several] for each in groups]
-        weights = rows_around(rows, categories)[np.unique(categories[several])]
-        scores = _label_scores(labeled, _numbered(categories[several]), weights / weights.mean())
-        from_labels, spread = _bootstrap(tree, tried, scores, seed)
+        from_labels, spread = _bootstrap(tree, tried, _label_scores(labeled, _numbered(categories[several])), seed)
         far_off = (from_labels - from_tree) / (FAR_OFF * TREE_SPREAD)
-        certainty = np.array([spread**-2, TREE_SPREAD**-2 / (1 + far_off**2)])
-        estimate = float(certainty @ [from_labels, from_tree] / certainty.sum())
+        weights = np.array([spread**-2, TREE_SPREAD**-2 / (1 + far_off**2)])
+        estimate = float(weights @ [from_labels, from_tree] / weights.sum())
     n_groups = clear_gap(tree.heights, int(np.clip(round(np.exp(estimate)), 1, tree.n_nodes)))
     return Cut(n_groups, tree.height_for(n_groups), from_tree, from_labels, spread)
 
@@ -139,22 +134,10 @@ def clear_gap(heights: FloatArray, n_groups: int) -> int:
     return int(nearby[falls[nearby - 2].argmax()])
 
 
-def rows_around(rows: Tensor, categories: IntArray) -> FloatArray:
-    """How many rows are nearest to the mean of each labeled category. (n, d), (m,) from 0, −1 for none -> (c,).
-
-    >>> rows_around(torch.tensor([[0.0], [9.0], [1.0], [2.0], [8.0]]), np.array([0, 1]))
-    array([3., 2.])
-    """
-    n_categories = int(categories.max()) + 1
-    own = torch.from_numpy(categories)
-    means = group_means(rows[: len(own)][own >= 0], own[own >= 0], n_categories)
-    return torch.bincount(nearest_mean(rows, means), minlength=n_categories).double().numpy()
-
-
-def _label_scores(groups: list[IntArray], categories: IntArray, weights: FloatArray) -> _LabelScores:
-    """The scores of each cut, (m,) each, with a weight for each category, 1 in the mean. (m,), (c,)."""
-    tables = [_agreement(_numbered(each), categories, len(weights)) for each in groups]
-    return _LabelScores(*(weights * np.stack(column) for column in zip(*tables, strict=True)))
+def _label_scores(groups: list[IntArray], categories: IntArray) -> _LabelScores:
+    n_categories, n_labeled = int(categories.max()) + 1, len(categories)
+    tables = [_agreement(_numbered(each[:n_labeled]), categories, n_categories) for each in groups]
+    return _LabelScores(*(np.stack(column) for column in zip(*tables, strict=True)))
 
 
 def _numbered(groups: IntArray) -> IntArray:
