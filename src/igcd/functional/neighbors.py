@@ -148,7 +148,7 @@ def _others(features: Tensor, rows: Tensor, k: int, max_bytes: int) -> tuple[Ten
 
 
 def _search_all(features: Tensor, k: int, *, max_bytes: int) -> Neighbors:
-    """The k nearest others of each row. Each block of similarities serves its rows and its columns. (n, d) -> (n, k)."""
+    """The k nearest others of each row. A block of similarities serves its rows and its columns. (n, d) -> (n, k)."""
     _require_table(features)
     side = max(k + 1, int((max_bytes // (2 * _BYTES_PER_PAIR)) ** 0.5))
     _require_finite(features, side)
