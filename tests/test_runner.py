@@ -173,8 +173,13 @@ def torchrun(recipe, out, *more):
 @needs_two_cores
 @pytest.mark.parametrize("method", sorted(METHODS))
 def test_two_processes_of_torchrun_predict_what_one_predicts(recipe, tmp_path, method):
-    """FRoST has a head outside of the forward pass, Grow and Merge trains the head alone in the end."""
+    """FRoST has a head outside of the forward pass, Grow and Merge trains the head alone in the end.
+
+    At this recipe's rate the later stage of the paper's method magnifies rounding errors: one process with AVX2 instead
+    of AVX-512 predicts 89% alike, without AVX 65%. Here it learns at a tenth of the rate.
+    """
     more = [f"method={{name: {method}}}", "training.later_stages.epochs=3", "training.first_stage.batch_size=33"]
+    more += ["training.later_stages.learning_rate=0.003"] if method == "snn_density" else []
     process = torchrun(recipe, tmp_path / "two", *more)
     said = process.communicate()[1].decode()
     assert process.returncode == 0, said
