@@ -46,3 +46,9 @@ def test_a_tree_over_nodes_weighs_them_by_their_rows():
     rows = torch.tensor([[0.0], [2.0], [10.0]])
     tree = tree_over(rows, torch.tensor([0, 0, 1]))
     assert tree.heights.tolist() == pytest.approx([2 * 1 / 3 * 81])  # nodes at 1 and 10
+
+
+def test_a_known_category_weighs_the_square_of_its_rows():
+    rows = torch.tensor([[0.0], [0.0], [0.0], [1.0], [1.0]])
+    tree = tree_over(rows, torch.tensor([0, 0, 0, 1, 1]), n_known=1)
+    assert tree.heights.tolist() == pytest.approx([9 * 2 / (9 + 2)])

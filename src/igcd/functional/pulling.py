@@ -47,10 +47,15 @@ def node_of_rows(pulled: Tensor, neighbors: Tensor, *, max_nodes: int | None = N
 
 
 def tree_over(rows: Tensor, nodes: Tensor, *, n_known: int = 0) -> CategoryTree:
-    """The tree over nodes, each at the mean of its rows. (n, d), (n,)."""
+    """The tree over nodes, each at the mean of its rows, the first `n_known` of known categories. (n, d), (n,).
+
+    A known category with m labeled rows weighs as much as m² others: its rows certainly belong together, so its mean
+    moves little, and a group that is not quite there stays apart. (With one label it is where its row is.)
+    """
     n_nodes = int(nodes.max()) + 1
-    sizes = torch.bincount(nodes, minlength=n_nodes)
-    return grow_tree(group_means(rows, nodes, n_nodes).numpy(), sizes.numpy(), n_known=n_known)
+    weights = torch.bincount(nodes, minlength=n_nodes).double()
+    weights[:n_known].square_()
+    return grow_tree(group_means(rows, nodes, n_nodes).numpy(), weights.numpy(), n_known=n_known)
 
 
 def inside_nodes(rows: Tensor, nodes: Tensor) -> float:
