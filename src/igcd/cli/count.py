@@ -128,17 +128,22 @@ def estimate_from(
     n_starts: int,
     seed: int,
 ) -> "tuple[CountEstimate, int]":
-    """The estimate and the number of labeled categories. (n, d), n names, empty or -1 where there is no label."""
+    """The estimate and the number of labeled categories. (n, d), n names, empty or -1 where there is no label.
+
+    Each content counts once, and rows come in the order that `CategoryDiscoverer` has them in: where only a sample of
+    very many is looked at, it is the same, and so is the answer.
+    """
     import numpy as np
     import torch
 
+    from igcd.discoverer.rows import distinct_rows
     from igcd.functional.counting import estimate_count
 
-    codes = {name: code for code, name in enumerate(sorted(set(names) - set(NO_LABEL)))}
-    rows = np.array([codes.get(name, -1) for name in names], dtype=np.int64)
-    dtype = np.float16 if embeddings.dtype == np.float16 else np.float32
+    distinct = distinct_rows(embeddings, [None if name in NO_LABEL else name for name in names])
+    codes = {name: code for code, name in enumerate(sorted({str(name) for name in distinct.labels if name}))}
+    rows = np.array([codes[str(name)] if name else -1 for name in distinct.labels], dtype=np.int64)
     labeled, unlabeled = (
-        torch.from_numpy(embeddings[chosen].astype(dtype, copy=False)) for chosen in (rows >= 0, rows < 0)
+        torch.from_numpy(_near_one(embeddings, distinct.first_rows[chosen])) for chosen in (rows >= 0, rows < 0)
     )
     estimate = estimate_count(
         method,  # type: ignore[arg-type]  # one of METHODS, which count() has checked
@@ -154,10 +159,7 @@ def estimate_from(
 
 
 def read_features(path: Path) -> "npt.NDArray[np.floating]":
-    """A table of numbers from a .npy file, (n, d), brought to a largest one near 1: scale is not information.
-
-    Very many rows in half precision stay as they are, mapped; their squares do not overflow.
-    """
+    """A table of numbers from a .npy file, (n, d). Very many rows in half precision stay as they are, mapped."""
     import numpy as np
 
     from igcd.embedding.shards import features_path
@@ -179,11 +181,23 @@ def read_features(path: Path) -> "npt.NDArray[np.floating]":
             f"{path}, row {int(finite.argmin())} (from 0): expected finite numbers, got others; "
             "check what it was encoded from"
         )
-    if keeps_half:
-        return np.asarray(table, dtype=np.float16)
-    # By a power of two, which rounds nothing: large numbers would overflow where they are squared, small ones vanish.
-    _, exponent = np.frexp(max(numbers.max(initial=0), -numbers.min(initial=0)))
-    return np.asarray(np.ldexp(numbers, -exponent))
+    return np.asarray(numbers)
+
+
+def _near_one(
+    embeddings: "npt.NDArray[np.floating]", rows: "npt.NDArray[np.int64]"
+) -> "npt.NDArray[np.float16 | np.float32]":
+    """Some rows, brought to a largest number near 1 in the whole table: scale is not information. (n, d), (m,).
+
+    By a power of two, which rounds nothing: large numbers would overflow where they are squared, small ones vanish.
+    Half precision stays as it is; its squares do not overflow.
+    """
+    import numpy as np
+
+    if embeddings.dtype == np.float16:
+        return np.asarray(embeddings[rows], dtype=np.float16)
+    _, exponent = np.frexp(max(embeddings.max(initial=0), -embeddings.min(initial=0)))
+    return np.asarray(np.ldexp(embeddings[rows], -exponent), dtype=np.float32)
 
 
 def read_labels(path: Path, *, n: int) -> list[str]:

@@ -31,7 +31,7 @@ from igcd.discoverer.kept_rows import KeptRows
 from igcd.discoverer.naming import named_by
 from igcd.discoverer.plots import Plots
 from igcd.discoverer.reports import Discovery, novel_members
-from igcd.discoverer.rows import Batch, digests, one_label_each, rising
+from igcd.discoverer.rows import Batch, digests, distinct_rows, rising
 from igcd.discoverer.storing import FITTED, from_state, to_state
 from igcd.functional.calibration import DEFAULT_SHARPNESS, rehearsed_sharpness
 from igcd.functional.discovery import Discovered, discover
@@ -148,21 +148,20 @@ class CategoryDiscoverer(
     def _learn(self, X: npt.NDArray[Any], labels: list[Label | None], *, first: bool) -> Self:
         for label in {label for label in labels if label is not None and label in self.ledger_}:
             self.ledger_.find(label)  # a rejected one is an error before anything has changed
-        keys, first_rows, of_row = np.unique(digests(X), return_index=True, return_inverse=True)
-        is_large = len(keys) > EXACT_UP_TO
+        distinct = distinct_rows(X, labels)
+        keys, is_large = distinct.keys, len(distinct.keys) > EXACT_UP_TO
         if first:  # copies of rows move the principal components of very many rows by little
-            self._projection = fit_projection_of_all(X if is_large else X[first_rows], n_components=self.n_components)
-        h = self._projection.of_array(X, first_rows)
+            once = X if is_large else X[distinct.first_rows]
+            self._projection = fit_projection_of_all(once, n_components=self.n_components)
+        h = self._projection.of_array(X, distinct.first_rows)
         if first:
-            kept = SupportSet(n_per_category=self.n_kept)
-            dtype = self._projection.mean.dtype
+            kept, dtype = SupportSet(n_per_category=self.n_kept), self._projection.mean.dtype
             kept.content = h[:0].to(dtype)
             self._kept = KeptRows(self.ledger_, kept)
             self._means = CategoryMeans(Whitening(torch.eye(h.shape[1], dtype=dtype)), DEFAULT_SHARPNESS)
-        ids = self._take_in_labels(one_label_each(labels, of_row, len(keys)), keys, h)
-        batch = Batch(keys, first_rows.astype(np.int64), h, ids)
+        ids = self._take_in_labels(distinct.labels, keys, h)
+        batch = Batch(keys, distinct.first_rows, h, ids)
         is_labeled = (ids != UNLABELED).numpy()
-
         asked = self._kept.not_among(batch)
         found = self._look(batch, asked, first=first)
         merged = self._kept.remember(h[is_labeled], ids[is_labeled], keys[is_labeled].tolist())
@@ -176,8 +175,9 @@ class CategoryDiscoverer(
         labeled_ids = np.array(
             [UNLABELED if label is None or label not in ledger else ledger.find(label).id for label in labels]
         )
-        self._row_ids = np.where(labeled_ids != UNLABELED, labeled_ids, assigned.numpy()[of_row]).astype(np.int64)
-        self._row_keys = keys[of_row]
+        of_rows = assigned.numpy()[distinct.of_row]
+        self._row_ids = np.where(labeled_ids != UNLABELED, labeled_ids, of_rows).astype(np.int64)
+        self._row_keys = keys[distinct.of_row]
         self._n_batches += 1
         return self
 

@@ -36,6 +36,27 @@ def digests(features: npt.NDArray[Any]) -> npt.NDArray[np.str_]:
     return found
 
 
+@dataclass(frozen=True)
+class DistinctRows:
+    """Each content of some rows once, in an order that depends on content alone."""
+
+    keys: npt.NDArray[np.str_]  # (u,) digests, rising
+    first_rows: IntArray  # (u,) where each stands first
+    of_row: IntArray  # (n,) which of them each row is
+    labels: list[Label | None]  # u, see `one_label_each`
+
+
+def distinct_rows(features: npt.NDArray[Any], labels: Sequence[Label | None]) -> DistinctRows:
+    """The contents of rows, (n, d), with the label of each.
+
+    >>> found = distinct_rows(np.array([[1.0], [2.0], [1.0]], dtype=np.float32), ["a", None, "a"])
+    >>> sorted(found.first_rows.tolist()), found.first_rows[found.of_row].tolist()
+    ([0, 1], [0, 1, 0])
+    """
+    keys, first_rows, of_row = np.unique(digests(features), return_index=True, return_inverse=True)
+    return DistinctRows(keys, first_rows.astype(np.int64), of_row, one_label_each(labels, of_row, len(keys)))
+
+
 def rising(labels: set[Label]) -> list[Label]:
     """Labels in their order; they are all numbers or all texts."""
     return sorted(labels, key=lambda label: label)
