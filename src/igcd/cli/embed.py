@@ -38,6 +38,7 @@ def embed(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
 ) -> None:
     """Compute the features of images once, for `igcd count`, a workspace or your own program."""
+    from igcd.allocation import keep_freed_memory
     from igcd.assembly import build_encoder
     from igcd.cli.workspace import progress_bar
     from igcd.config import EncoderConfig
@@ -51,6 +52,7 @@ def embed(
 
     if engine not in ENGINES:
         raise IgcdError(f"--engine must be one of {', '.join(ENGINES)}, got {engine!r}; choose one of them")
+    keep_freed_memory()
     files = _files(images)
     config = EncoderConfig(backbone=backbone, weights=weights, size=size, cache=None)
     encoder = photo_encoder(build_encoder(config, quarantine=Quarantine()), engine)

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from igcd.cli.allocation import keep_freed_memory, memory_in_a_sentence
+from igcd.allocation import keep_freed_memory, memory_in_a_sentence
 from igcd.errors import IgcdError
 
 CHURN = """
 import resource, torch
-from igcd.cli.allocation import keep_freed_memory
+from igcd.allocation import keep_freed_memory
 if {keep}: assert keep_freed_memory()
 for step in range(6):
     if step == 1: before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
