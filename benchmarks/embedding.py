@@ -4,6 +4,7 @@
     python benchmarks/embedding.py --others             # also torch.compile and ONNX Runtime, bare only
     python benchmarks/embedding.py --threads 2          # by the clock, on two cores that have nothing else to do
     python benchmarks/embedding.py --give-back --at-once 64   # the network as PyTorch runs it when left alone
+    python benchmarks/embedding.py --reading            # a shard without a network, and beside one that takes no core
     python benchmarks/embedding.py --filters            # only how far PyTorch's filter is from Pillow's
 
 Photos are JPEG files of 500 × 375 pixels, made-up field guide plates. `bare` is the network on a batch of 64 in memory,
@@ -45,9 +46,14 @@ from igcd.embedding.engines import ENGINES, photo_encoder
 from igcd.embedding.shards import Shard
 from igcd.encoders.views import plain_views, to_tensor
 from igcd.types import Pixels
+from igcd.workspace.feature_store import Features
 from igcd.workspace.features import PART_ON_CPU, PhotoEncoder
 
 N_IMAGES, BATCH = 128, 64
+N_COPIES = 5
+"""Of each photo with --reading: the first batch, which nothing runs beside, is then one of ten."""
+NETWORK_SECONDS = {112: 0.0039, 224: 0.0145}
+"""What torch takes for an image on one core."""
 
 
 def write_photos(folder: Path) -> FileImages:
@@ -97,6 +103,34 @@ def compare_filters(files: FileImages, encoder: PhotoEncoder) -> str:
     )
 
 
+class Elsewhere:
+    """A network that takes so many seconds per image and none of this machine's cores."""
+
+    key = "elsewhere"
+
+    def __init__(self, size: int, seconds: float) -> None:
+        self.size, self._seconds = size, seconds
+
+    def __call__(self, pixels: Pixels) -> Features:
+        """Nothing, after a while: (n, size, size, 3) -> (n, 1280)."""
+        time.sleep(self._seconds * len(pixels))
+        return np.zeros((len(pixels), 1280), dtype=np.float32)
+
+
+def compare_reading(folder: Path, size: int, n_times: int) -> str:
+    """Processor time of a shard without a network, and by the clock how much of it a network elsewhere hides."""
+    paths = sorted(path.name for path in folder.glob("*.jpg"))
+    for path in paths:
+        for number in range(1, N_COPIES):
+            (folder / f"{number}-{path}").write_bytes((folder / path).read_bytes())
+    files = FileImages(folder, sorted(path.name for path in folder.glob("*.jpg")))
+    (alone,) = seconds_of([partial(make_shard, files, Elsewhere(size, 0))], n_times)
+    beside = Elsewhere(size, NETWORK_SECONDS[size])
+    (both,) = seconds_of([partial(make_shard, files, beside)], n_times, time.perf_counter)
+    network = len(files) * NETWORK_SECONDS[size]
+    return f"{size:>4} px: {1e3 * alone / len(files):.2f} ms of the processor per photo; share {network / both:.2f}"
+
+
 def seconds_of(
     calls: Sequence[Callable[[], object]], n_times: int, clock: Callable[[], float] = time.process_time
 ) -> list[float]:
@@ -134,6 +168,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--others", action="store_true")
     parser.add_argument("--filters", action="store_true")
+    parser.add_argument("--reading", action="store_true")
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--give-back", action="store_true", help="freed memory goes back to the system")
     parser.add_argument("--at-once", type=int, default=PART_ON_CPU, help="images in the network at once")
@@ -151,6 +186,12 @@ def main() -> None:
 
 def measure(options: argparse.Namespace, clock: Callable[[], float]) -> None:
     """Prints the rows."""
+    if options.reading:
+        for size in options.sizes:
+            with tempfile.TemporaryDirectory() as name:
+                write_photos(Path(name))
+                print(compare_reading(Path(name), size, options.repeats), flush=True)
+        return
     if options.filters:
         with tempfile.TemporaryDirectory() as name, torch.inference_mode():
             files = write_photos(Path(name))

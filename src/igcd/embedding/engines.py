@@ -1,4 +1,4 @@
-"""What runs the network: PyTorch, or OpenVINO, which is twice as fast on an Intel processor and needs no GPU."""
+"""What runs the network: PyTorch, or OpenVINO, which is about 1.5 times as fast on a CPU."""
 
 from typing import Literal, get_args
 

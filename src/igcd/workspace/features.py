@@ -43,7 +43,7 @@ BATCH = 64
 
 PART_ON_CPU = 16
 """Images that are in the network at once on a CPU. As fast as 64 with freed memory kept by the process, faster without,
-and in a third of the memory. A GPU takes whole batches."""
+and in less than half of the memory. A GPU takes whole batches."""
 
 
 class PhotoEncoder(Protocol):
