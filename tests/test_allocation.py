@@ -9,8 +9,10 @@ import torch
 from igcd.allocation import keep_freed_memory, memory_in_a_sentence
 from igcd.errors import IgcdError
 
+# As in a command: a process that has imported less finds a place for such blocks by itself after some steps.
 CHURN = """
 import resource, torch
+import igcd.cli
 from igcd.allocation import keep_freed_memory
 if {keep}: assert keep_freed_memory()
 for step in range(6):
