@@ -15,7 +15,7 @@ import sys
 
 import torch
 
-from igcd.cli.allocation import keep_freed_memory
+from igcd.allocation import keep_freed_memory
 from igcd.encoders.backbone import build_backbone
 
 WAYS = ("default", "kept")

@@ -11,6 +11,7 @@ ORDER = [
     "types",
     "errors",
     "limits",
+    "allocation",
     "hidden",
     "records",
     "array_files",

@@ -175,11 +175,14 @@ def test_the_workspace_refuses_features_of_another_encoder(tmp_path, files, enco
         take_features(catalog, encoder, tmp_path / "out")
 
 
-def test_the_command_and_count_read_each_other(tmp_path):
+def test_the_command_keeps_freed_memory_and_count_reads_its_folder(tmp_path, monkeypatch):
     paint(tmp_path / "photos", 9)
     arguments = ["embed", str(tmp_path / "photos"), "--out", str(tmp_path / "out"), "--size", "32", "--json"]
+    asked = []
+    monkeypatch.setattr("igcd.allocation.keep_freed_memory", lambda: asked.append(True))
     done = CliRunner().invoke(app, arguments)
     assert done.exit_code == 0, done.output
+    assert asked == [True]
     found = json.loads(done.stdout)
     assert (found["n_rows"], found["width"], found["n_embedded_now"]) == (9, 1280, 9)
     ids = [image_id for image_id, _ in EmbeddedFolder.open(tmp_path / "out").rows()]

@@ -23,7 +23,15 @@ from igcd.workspace.catalog import open_catalog
 from igcd.workspace.discover import discover
 from igcd.workspace.evidence import gather_evidence, with_features
 from igcd.workspace.feature_store import read_features
-from igcd.workspace.features import AdaptedEncoder, FrozenEncoder, embed_missing, encoder_of, open_tail
+from igcd.workspace.features import (
+    PART_ON_CPU,
+    AdaptedEncoder,
+    FrozenEncoder,
+    embed_missing,
+    encoder_of,
+    in_parts,
+    open_tail,
+)
 from igcd.workspace.init import init_workspace
 from igcd.workspace.photos import add_photos, find_photos, read_photos, write_photos
 from igcd.workspace.predict import outside_photos, predict_images
@@ -93,6 +101,37 @@ def test_another_network_has_another_key(encoder):
     other = build_backbone("resnet10t", weights="random", size=32, tail="adapter", adapter_width=16, seed=1)
     other_encoder = Encoder(other, Transform(32), TrunkCache(None), n_views=2)
     assert FrozenEncoder(encoder).key == FrozenEncoder(encoder).key != FrozenEncoder(other_encoder).key
+
+
+@pytest.mark.parametrize("kind", ["frozen", "adapted"])
+def test_a_few_images_at_a_time_are_in_the_network(encoder, kind):
+    photo_encoder = (
+        FrozenEncoder(encoder) if kind == "frozen" else AdaptedEncoder(encoder, encoder.backbone.new_tail(seed=3))
+    )
+    n = 2 * PART_ON_CPU + 5
+    pixels = np.random.default_rng(0).integers(0, 256, (n, 32, 32, 3), dtype=np.uint8)
+    sizes = []
+    watch = encoder.backbone.trunk.register_forward_pre_hook(lambda _trunk, inputs: sizes.append(len(inputs[0])))
+    found = photo_encoder(pixels)
+    watch.remove()
+    assert sizes == [PART_ON_CPU, PART_ON_CPU, 5]
+    one_by_one = np.concatenate([photo_encoder(pixels[i : i + 1]) for i in range(n)])
+    np.testing.assert_allclose(found, one_by_one, rtol=0, atol=1e-5)
+
+
+def test_parts_keep_order_and_none_is_none():
+    pixels = np.arange(7, dtype=np.uint8).reshape(7, 1, 1, 1)
+    for n_at_once in (1, 3, 7, 100):
+        assert in_parts(lambda part: part.reshape(-1, 1) * 2.0, pixels, n_at_once)[:, 0].tolist() == [
+            0,
+            2,
+            4,
+            6,
+            8,
+            10,
+            12,
+        ]
+    assert in_parts(lambda part: part.reshape(-1, 1) * 2.0, pixels[:0], 16).shape == (0, 1)
 
 
 def test_the_workspace_says_which_encoder(tmp_path):

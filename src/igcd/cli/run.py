@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from igcd.allocation import keep_freed_memory, memory_in_a_sentence
 from igcd.assembly import (
     build_encoder,
     build_fabric,
@@ -20,7 +21,6 @@ from igcd.assembly import (
     resize_with,
     stream_of,
 )
-from igcd.cli.allocation import keep_freed_memory, memory_in_a_sentence
 from igcd.cli.console import Waiting, plain
 from igcd.cli.console import console as make_console
 from igcd.cli.tensorboard import TensorBoardWriter

@@ -133,12 +133,14 @@ def discover(
     as_json: Json = False,
 ) -> None:
     """Find the categories of the new photos; what you have not confirmed is decided again."""
+    from igcd.allocation import keep_freed_memory
     from igcd.training import Optimization
     from igcd.workspace.adapt import FIRST_STAGE, LATER_STAGES, adapt_tail, current_encoder
     from igcd.workspace.catalog import open_catalog
     from igcd.workspace.discover import discover as look
     from igcd.workspace.features import AdaptedEncoder, change_encoder, encoder_of, open_tail
 
+    keep_freed_memory()
     with open_catalog(folder) as catalog:
         adapted = None
         if size is not None:
@@ -297,12 +299,14 @@ def predict_with_workspace(folder: Path, paths: Sequence[Path], *, as_json: bool
     """`igcd predict DIR IMAGES…` where DIR is a workspace: prints what the images are. They are not added."""
     from rich.table import Table
 
+    from igcd.allocation import keep_freed_memory
     from igcd.cli.console import console, plain
     from igcd.workspace.adapt import current_encoder
     from igcd.workspace.catalog import open_catalog
     from igcd.workspace.features import encoder_of
     from igcd.workspace.predict import outside_photos, predict_images
 
+    keep_freed_memory()
     names, images = outside_photos(paths)
     with open_catalog(folder, read_only=True) as catalog:
         answers = predict_images(catalog, current_encoder(catalog, encoder_of(catalog)), names, images)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from igcd.allocation import keep_freed_memory
 from igcd.assembly import build_encoder
 from igcd.config import EncoderConfig
 from igcd.data.images import FileImages
@@ -20,6 +21,7 @@ class Worker:
     def __init__(self, config: dict[str, Any], engine: EngineName, n_threads: int) -> None:
         import torch
 
+        keep_freed_memory()
         torch.set_num_threads(n_threads)
         encoder = build_encoder(EncoderConfig(**config), quarantine=Quarantine())
         self._encoder = photo_encoder(encoder, engine)

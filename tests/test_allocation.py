@@ -6,12 +6,14 @@ import numpy as np
 import pytest
 import torch
 
-from igcd.cli.allocation import keep_freed_memory, memory_in_a_sentence
+from igcd.allocation import keep_freed_memory, memory_in_a_sentence
 from igcd.errors import IgcdError
 
+# As in a command: a process that has imported less finds a place for such blocks by itself after some steps.
 CHURN = """
 import resource, torch
-from igcd.cli.allocation import keep_freed_memory
+import igcd.cli
+from igcd.allocation import keep_freed_memory
 if {keep}: assert keep_freed_memory()
 for step in range(6):
     if step == 1: before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

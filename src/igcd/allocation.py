@@ -34,8 +34,8 @@ def memory_in_a_sentence() -> Iterator[None]:
 def keep_freed_memory() -> bool:
     """Asks glibc to give nothing back and to map nothing apart; whether it will. Elsewhere nothing happens.
 
-    A training step allocates and frees the same hundreds of megabytes again and again. What it holds at its peak stays
-    the same, and is held for longer.
+    A training step, or a batch of images in the network, allocates and frees the same hundreds of megabytes again and
+    again. What is held at the peak stays the same, and is held for longer: for commands that end, not for libraries.
     """
     if not sys.platform.startswith("linux"):
         return False
