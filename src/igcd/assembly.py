@@ -161,6 +161,7 @@ def build_encoder(config: EncoderConfig, *, quarantine: Quarantine, progress: Pr
         config.backbone,
         weights=config.weights,
         size=config.size,
+        pool=config.pool,
         tail=config.tail,
         n_blocks=config.n_blocks,
         freeze_batchnorm=config.freeze_batchnorm,

