@@ -39,21 +39,35 @@ def test_wider_clouds_decide_less_sharply():
     assert sharpness[0] > sharpness[1] > sharpness[2]
 
 
-def test_confidence_is_what_two_halves_agree_on():
-    found, unlabeled, _, _ = found_among(*clouds(7, 24, spread=0.6))
+def agreed_by(found, unlabeled, n_parts):
+    """The share of rows that two parts place alike, by loops; the mean over pairs of parts."""
     order = torch.randperm(len(unlabeled), generator=torch.Generator().manual_seed(0))
     white, nothing = found.whitening(unlabeled[order]), torch.empty(0, dtype=torch.int64)
     places = []
-    for half in (order[0::2], order[1::2]):
-        alone = discover(unlabeled[half], unlabeled[:0], nothing, n_novel=len(found.means), whitening=found.whitening)
+    for part in range(n_parts):
+        own = unlabeled[order[part::n_parts]]
+        alone = discover(own, unlabeled[:0], nothing, n_novel=len(found.means), whitening=found.whitening)
         places.append([int((row - alone.means).square().sum(dim=1).argmin()) for row in white])
-    table = np.zeros((len(found.means), len(found.means)))
-    for one, other in zip(*places, strict=True):
-        table[one, other] += 1
-    agreed = table[linear_sum_assignment(-table)].sum() / len(unlabeled)
-    assert 0.3 < agreed < 0.98
-    confidence = _confidence(white, found.means, agreed_sharpness(found, unlabeled))
-    assert float(confidence.mean()) == pytest.approx(agreed**AGREED, abs=1e-3)
+    shares = []
+    for first, second in zip(places[::2], places[1::2], strict=True):
+        table = np.zeros((len(found.means), len(found.means)))
+        for one, other in zip(first, second, strict=True):
+            table[one, other] += 1
+        shares.append(table[linear_sum_assignment(-table)].sum() / len(unlabeled))
+    return np.mean(shares)
+
+
+@pytest.mark.parametrize(("n_each", "extrapolates"), [(10, False), (40, True)])
+def test_confidence_is_what_parts_agree_on(n_each, extrapolates):
+    found, unlabeled, _, _ = found_among(*clouds(7, n_each, spread=0.7))
+    halves, expected = agreed_by(found, unlabeled, 2), agreed_by(found, unlabeled, 2)
+    assert (len(unlabeled) >= 8 * len(found.means)) == extrapolates
+    if extrapolates:
+        quarters = agreed_by(found, unlabeled, 4)
+        assert 0.3 < quarters < halves < 0.98
+        expected = 1 - (1 - halves) ** 2 / (1 - quarters)
+    confidence = _confidence(found.whitening(unlabeled), found.means, agreed_sharpness(found, unlabeled))
+    assert float(confidence.mean()) == pytest.approx(expected**AGREED, abs=1e-3)
 
 
 def test_rows_too_few_for_two_halves_leave_the_default():

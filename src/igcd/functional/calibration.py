@@ -1,8 +1,8 @@
 """How sharply distances to category means decide, so that probabilities are honest.
 
 Labels say it by rehearsal: some of the labeled categories are hidden whole, and of the others every second row;
-discovery runs as if they were unlabeled. What comes out right then says how sure one may be. Without enough labels two
-halves of the rows are asked: what both find alike is right more often than what only one finds.
+discovery runs as if they were unlabeled. What comes out right then says how sure one may be. Without enough labels
+parts of the rows are asked: what two of them find alike is right more often than what only one finds.
 """
 
 import numpy as np
@@ -16,10 +16,12 @@ from igcd.types import BoolArray, FloatArray, IntArray
 
 DEFAULT_SHARPNESS = 18.0
 """Where rows are too few for two halves: the median over the panel (benchmarks/panel.py)."""
-AGREED = 1.3
-"""The share that is right is the share that two halves agree on to this power: the median over the panel's sets."""
+AGREED = 1.65
+"""The share that is right is the share that two parts as large as all rows would agree on to this power, because both
+would make some mistakes alike: what fits best on the panel."""
 N_REHEARSALS = 2
-"""In each, one row in so many of the categories that are not hidden whole plays an unlabeled one."""
+ONE_IN = 4
+"""In a rehearsal, one row in so many of the categories that are not hidden whole plays an unlabeled one."""
 MOST_HIDDEN = 0.5
 """The largest share of the labeled categories that is hidden whole at a time."""
 MAX_ROWS = 4096
@@ -40,8 +42,8 @@ def rehearsed_sharpness(
     """The sharpness at which confidence equals the share that is right in rehearsals. (n, d), (m, d), (m,).
 
     `found` is what was discovered with all of it, and `is_guess` (m,) marks rows that an earlier call has found: they
-    play unlabeled ones. The more of the categories are new, the more are hidden. With too few labels to rehearse, two
-    halves of the unlabeled rows say how sharp (`agreed_sharpness`).
+    play unlabeled ones. The more of the categories are new, the more are hidden. With too few labels to rehearse,
+    parts of the unlabeled rows say how sharp (`agreed_sharpness`).
     """
     has_label = torch.ones(len(labeled), dtype=torch.bool) if is_guess is None else ~is_guess
     ids, owners = distinct(categories[has_label])
@@ -57,7 +59,7 @@ def rehearsed_sharpness(
         unlabeled = unlabeled[torch.randperm(len(unlabeled), generator=generator)[:MAX_ROWS]]
     unlabeled, labeled = torch.cat([labeled[~has_label].to(unlabeled.dtype), unlabeled]), labeled[has_label]
     turn = torch.randperm(len(ids), generator=generator)  # those at its beginning are hidden whole
-    row_turn = rank_within_group(owners) % N_REHEARSALS
+    row_turn = rank_within_group(owners) % ONE_IN
     parts: list[tuple[Tensor, Tensor]] = []
     rights: list[FloatArray] = []
     are_new: list[BoolArray] = []
@@ -75,25 +77,36 @@ def rehearsed_sharpness(
 
 
 def agreed_sharpness(found: Discovered, unlabeled: Tensor, *, seed: int = 0) -> float:
-    """The sharpness at which confidence is as high as two halves of the rows agree. (n, d).
+    """The sharpness at which confidence is as high as two sets of rows like these would agree. (n, d).
 
-    Each half finds as many categories by itself, without labels, and says for the rows of both where they belong.
+    Halves of the rows agree less than wholes would, and quarters less again: the share they disagree on is taken to
+    fall in the same ratio from halves to wholes as from quarters to halves.
     """
     own = _of_whole_categories(found.category, torch.Generator().manual_seed(seed))
     n_groups = len(distinct(found.category[own])[0])
     if n_groups < 2 or len(own) < 4 * n_groups:
         return DEFAULT_SHARPNESS
-    rows, nothing = unlabeled[own], torch.empty(0, dtype=torch.int64)
-    white = found.whitening(rows)
-    answers = []
-    for half in range(2):
-        alone = discover(
-            rows[half::2], rows[:0], nothing, n_novel=n_groups, whitening=found.whitening, seed=seed
-        )  # rows come in a random order
-        answers.append(nearest_mean(white, alone.means).numpy())
-    agreed = match(contingency(*answers))[answers[0]] == answers[1]
+    rows = unlabeled[own]
+    disagreed = 1 - _agreement(found, rows, n_groups, 2, seed=seed)
+    if len(own) >= 8 * n_groups:  # two rows for each group in a quarter
+        of_quarters = 1 - _agreement(found, rows, n_groups, 4, seed=seed)
+        disagreed *= min(1.0, disagreed / max(of_quarters, 1e-9))
     weights = torch.full((len(rows),), 1 / len(rows), dtype=torch.float64)
-    return _sharpness_for(float(agreed.mean()) ** AGREED, [(white, found.means)], weights)
+    return _sharpness_for((1 - disagreed) ** AGREED, [(found.whitening(rows), found.means)], weights)
+
+
+def _agreement(found: Discovered, rows: Tensor, n_groups: int, n_parts: int, *, seed: int) -> float:
+    """The share of rows that two parts of them place alike, each by as many categories as it finds itself. (n, d).
+
+    Rows come in a random order; each part says of all of them where they belong, without labels.
+    """
+    white, nothing = found.whitening(rows), torch.empty(0, dtype=torch.int64)
+    answers: list[IntArray] = []
+    for part in range(n_parts):
+        alone = discover(rows[part::n_parts], rows[:0], nothing, n_novel=n_groups, whitening=found.whitening, seed=seed)
+        answers.append(nearest_mean(white, alone.means).numpy())
+    pairs = zip(answers[::2], answers[1::2], strict=True)
+    return float(np.mean([match(contingency(one, other))[one] == other for one, other in pairs]))
 
 
 def _of_whole_categories(category: Tensor, generator: torch.Generator) -> Tensor:
