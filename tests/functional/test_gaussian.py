@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -37,24 +38,45 @@ def slow_log_posteriors(features, rows, queries, shrinkage):
         covariance += torch.outer(x - means[c], x - means[c]) / len(features)
     round_one = torch.eye(width, dtype=torch.float64) * covariance.trace() / width
     precision = torch.linalg.inv((1 - shrinkage) * covariance + shrinkage * round_one)
+    unbiased = covariance * len(features) / (len(features) - len(means))
+    surplus = [float((precision @ unbiased).trace()) / n for n in torch.bincount(rows).tolist()]
     found = []
     for x in queries:
-        weights = [math.exp(-float((x - mean) @ precision @ (x - mean)) / 2) for mean in means]
+        distances = [float((x - mean) @ precision @ (x - mean)) for mean in means]
+        weights = [math.exp(-(distance - more) / 2) for distance, more in zip(distances, surplus, strict=True)]
         found.append([math.log(weight / sum(weights)) for weight in weights])
     return found
 
 
 @pytest.mark.parametrize("shrinkage", [0.0, 0.3, 1.0])
 def test_log_posteriors_equal_slow_twin(shrinkage):
-    features, rows = data()
+    features, rows = data(n=41)  # ten images of most categories, eleven of one
     gaussians = shared_gaussians(scatter_statistics(features, rows, n_categories=4), shrinkage=shrinkage)
     expected = slow_log_posteriors(features, rows, features[:9], shrinkage)
     torch.testing.assert_close(gaussians.log_posteriors(features[:9]), torch.tensor(expected, dtype=torch.float64))
 
 
+def test_a_category_of_few_images_keeps_its_own():
+    generator = torch.Generator().manual_seed(0)
+    centers = torch.tensor([[2.0], [-2.0]]) * torch.ones(2, 200) / 200**0.5  # four deviations apart
+    rows = torch.tensor([0] * 10 + [1] * 600)
+    statistics = scatter_statistics(
+        centers[rows] + torch.randn(len(rows), 200, generator=generator), rows, n_categories=2
+    )
+    truth = torch.tensor([0, 1]).repeat_interleave(1000)
+    queries = centers[truth] + torch.randn(len(truth), 200, generator=generator)
+    right = shared_gaussians(statistics, shrinkage=1.0).predict(queries)[0] == truth
+    assert right[truth == 0].float().mean() > 0.75 and right[truth == 1].float().mean() > 0.75
+    alike = replace(statistics, sizes=torch.full_like(statistics.sizes, 100))
+    right = shared_gaussians(alike, shrinkage=1.0).predict(queries)[0] == truth
+    assert right[truth == 0].float().mean() < 0.5  # ten are taken to say as much as six hundred
+
+
 def test_it_is_scikit_learns_linear_discriminant_analysis():
     features, rows = data(n=203)
-    gaussians = shared_gaussians(scatter_statistics(features, rows, n_categories=4), shrinkage=0.2, prior="counts")
+    statistics = scatter_statistics(features, rows, n_categories=4)
+    alike = replace(statistics, sizes=torch.full_like(statistics.sizes, 50))  # theirs does not correct for sizes
+    gaussians = shared_gaussians(alike, shrinkage=0.2, prior="counts")
 
     class Shrunk:  # scikit-learn shrinks each category's covariance; given ours, the classifier must be the same
         def fit(self, _features):

@@ -20,8 +20,9 @@ class ScatterStatistics:
     """What remains of the images of c categories, enough to add categories later."""
 
     means: Tensor  # (c, d)
-    counts: Tensor  # (c,)
-    scatter: Tensor  # (d, d) float64: Σ over all images of (x − μ)(x − μ)ᵀ, μ the mean of the image's category
+    counts: Tensor  # (c,) labeled images, those of the scatter
+    sizes: Tensor  # (c,) images that each mean is of, labeled or not
+    scatter: Tensor  # (d, d) float64: Σ over labeled images of (x − μ)(x − μ)ᵀ, μ the mean of the image's category
 
 
 @dataclass(frozen=True)
@@ -30,13 +31,15 @@ class SharedGaussians:
 
     whitening: Tensor  # (d, d): distances of x @ whitening are Mahalanobis distances of x
     means: Tensor  # (c, d) whitened
+    surplus: Tensor  # (c,) by how much the squared distance to each mean is too large, see `shared_gaussians`
     log_priors: Tensor  # (c,)
 
     def log_posteriors(self, queries: Tensor) -> Tensor:
         """Log of p(category | x), where p(x | category) = N(μ_c, Σ). (n, d) -> (n, c)."""
         white = queries.to(self.whitening.dtype) @ self.whitening
         # −‖x − μ‖²/2 without ‖x‖²/2, which is the same for every category.
-        return (white @ self.means.T - self.means.square().sum(dim=1) / 2 + self.log_priors).log_softmax(dim=1)
+        length = self.means.square().sum(dim=1) - self.surplus
+        return (white @ self.means.T - length / 2 + self.log_priors).log_softmax(dim=1)
 
     def predict(self, queries: Tensor) -> tuple[Tensor, Tensor]:
         """The most probable category of each query and its probability, in bounded memory. (n, d) -> (n,), (n,)."""
@@ -66,7 +69,7 @@ def scatter_statistics(features: Tensor, rows: Tensor, *, n_categories: int) -> 
     for part in _parts(len(features)):
         apart = features[part].double() - means[rows[part]]
         scatter += apart.T @ apart
-    return ScatterStatistics(means.to(torch.promote_types(features.dtype, torch.float32)), counts, scatter)
+    return ScatterStatistics(means.to(torch.promote_types(features.dtype, torch.float32)), counts, counts, scatter)
 
 
 def join_scatter(first: ScatterStatistics, second: ScatterStatistics) -> ScatterStatistics:
@@ -74,6 +77,7 @@ def join_scatter(first: ScatterStatistics, second: ScatterStatistics) -> Scatter
     return ScatterStatistics(
         torch.cat([first.means, second.means]),
         torch.cat([first.counts, second.counts]),
+        torch.cat([first.sizes, second.sizes]),
         first.scatter + second.scatter,
     )
 
@@ -117,6 +121,10 @@ def shared_gaussians(
     """The classifier that statistics describe. Priors are equal, or in proportion to the images of each category.
 
     `shrinkage` is a number, such as `left_out_shrinkage` gives, or `oas` for what the statistics alone tell.
+
+    The mean of n images is off by the covariance inside categories divided by n, so an image is farther from it than
+    from the true mean: by tr(Σ) / n in squared distance, on average. Without a correction, categories with fewer images
+    than others lose images to them (Moran and Murphy, 1979).
     """
     covariance = pooled_covariance(statistics)
     if shrinkage == "oas":
@@ -130,7 +138,10 @@ def shared_gaussians(
     weights = torch.ones_like(statistics.counts) if prior == "uniform" else statistics.counts
     dtype = statistics.means.dtype
     whitened_means = (statistics.means.double() @ whitening).to(dtype)
-    return SharedGaussians(whitening.to(dtype), whitened_means, weights.to(dtype).log().log_softmax(dim=0))
+    n_free = (statistics.counts - 1).clamp(min=0).sum().clamp(min=1)
+    spread = (whitening.T @ statistics.scatter @ whitening).trace() / n_free
+    surplus = (spread / statistics.sizes.clamp(min=1)).to(dtype)
+    return SharedGaussians(whitening.to(dtype), whitened_means, surplus, weights.to(dtype).log().log_softmax(dim=0))
 
 
 def whitening_of(covariance: Tensor) -> Tensor | None:
