@@ -1,12 +1,11 @@
 """`igcd compare` and `igcd ablate`: the commands on cells that are not really run, and once for real."""
 
-import importlib.util
 import json
 import sys
-from pathlib import Path
 
 import pytest
 import typer
+from tools import write_reproducibility
 from typer.testing import CliRunner
 
 from igcd.cli.compare import add_comparison_commands
@@ -81,12 +80,12 @@ def test_ablate(recipe, tmp_path):
 def test_reproducibility_is_written_from_the_records(recipe, tmp_path, monkeypatch):
     record, page = tmp_path / "results" / "small.jsonl", tmp_path / "docs" / "results" / "page.md"
     page.parent.mkdir(parents=True)
+    (tmp_path / "REPRODUCIBILITY.md").write_text("no place here\n")
     options = ["--methods", "snn_density,gm,kmeans", "--seeds", "0,1", "--out", tmp_path / "out", "--record", record]
     assert igcd("compare", recipe, *options).exit_code == 0
     page.write_text("by hand\n<!-- begin small -->\nold\n<!-- end small -->\nalso by hand\n")
-    tool = load_tool()
-    monkeypatch.setattr("sys.argv", ["tool", "--page", str(page), "--results", str(record.parent)])
-    tool.main()
+    monkeypatch.setattr("sys.argv", ["tool", "--root", str(tmp_path)])
+    write_reproducibility.main()
     text = page.read_text()
     assert text.startswith("by hand\n<!-- begin small -->\n") and text.endswith("<!-- end small -->\nalso by hand\n")
     assert "\nold\n" not in text and "this encoder was trained with ImageNet labels" in text
@@ -94,48 +93,22 @@ def test_reproducibility_is_written_from_the_records(recipe, tmp_path, monkeypat
     assert "**42.5 ± 0.7** | 31.2 |" in row and "`igcd run small.yaml method.name=snn_density`" in row
     # ours forget alike; in M_d snn_density leads gm as in the paper
     assert row.endswith("| M_d same order; M_f same order |")
-    tool.main()
+    write_reproducibility.main()
     assert page.read_text() == text
     figure = tmp_path / "docs" / "images" / "small-old-new.svg"
     assert "](../images/small-old-new.svg)" in text and "kmeans: Old" in figure.read_text()
     monkeypatch.setattr("sys.argv", [*sys.argv, "--check"])
-    tool.main()
+    write_reproducibility.main()
     page.write_text(text.replace("42.5", "99.9"))
     with pytest.raises(SystemExit, match=r"page.md is not what the records say"):
-        tool.main()
+        write_reproducibility.main()
     page.write_text(text)
     figure.unlink()
     with pytest.raises(SystemExit, match=r"small-old-new.svg is not what the records say"):
-        tool.main()
-    counts = record.parent / "counts" / "mine.jsonl"
-    counts.parent.mkdir()
-    rows = [
-        ("density", 10, 1, 9, 0.5),
-        ("density", 10, 2, 12, 0.5),
-        ("kmeans", 10, 1, 30, 50),
-        ("kmeans", 10, 2, 8, 60),
-    ]
-    names = ("method", "starts", "stage", "novel_found", "seconds")
-    lines = [dict(zip(names, row, strict=True)) | {"novel": 10, "command": "python counting.py"} for row in rows]
-    counts.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    page.write_text(text + "<!-- begin counts-mine -->\n<!-- end counts-mine -->\n")
-    monkeypatch.setattr("sys.argv", sys.argv[:-1])
-    tool.main()
-    assert (
-        "| density peaks | 9 | 12 | 1.5 | 0.50 | 1 |\n| kmeans, 10 starts | 30 | 8 | 11.0 | 55.00 | 110 |"
-        in page.read_text()
-    )
+        write_reproducibility.main()
     page.write_text("no place")
-    with pytest.raises(SystemExit, match="one place for the records small"):
-        tool.main()
-
-
-def load_tool():
-    path = Path(__file__).parents[2] / "tools" / "write_reproducibility.py"
-    spec = importlib.util.spec_from_file_location("write_reproducibility", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    with pytest.raises(SystemExit, match="no page has a place for the records small"):
+        write_reproducibility.main()
 
 
 REAL = """

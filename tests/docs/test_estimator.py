@@ -3,12 +3,13 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from igcd import CategoryDiscoverer
 
 VERBS = ["rename", "merge", "split", "reject", "partial_fit", "state_dict", "assign", "sub_categories", "transform"]
-VERBS += ["plot_map", "plot_categories"]
+VERBS += ["plot_map", "plot_categories", "predict_none", "is_unsure"]
 ROOT = Path(__file__).parents[2]
 
 
@@ -35,3 +36,11 @@ def test_the_page_shows_what_is_printed(capsys, tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", [*VERBS, *CategoryDiscoverer().get_params()])
 def test_every_verb_is_explained(name):
     assert f"`{name}" in (ROOT / "docs" / "estimator.md").read_text(encoding="utf-8")
+
+
+def test_every_attribute_is_explained():
+    model = CategoryDiscoverer().fit(np.eye(4), [0, 0, 1, 1])
+    page = (ROOT / "docs" / "estimator.md").read_text(encoding="utf-8")
+    names = {name for name in dir(model) if name.endswith("_") and not name.startswith("_")} - {"n_features_in_"}
+    assert {"labels_", "n_groups_", "neighbor_recall_"} <= names
+    assert not {name for name in names if f"`{name}`" not in page}

@@ -38,6 +38,47 @@ def test_the_figures_of_the_readme_are_those_that_were_measured():
     assert not {figure for figure in figures if not re.search(rf"(?<![\d.]){re.escape(figure)}(?!\d)", measured)}
 
 
+def test_what_the_pages_say_in_round_figures_is_what_was_measured():
+    measured = (ROOT / "REPRODUCIBILITY.md").read_text(encoding="utf-8")
+    panel = {line[0].partition(":")[0]: line for line in table_rows(measured, "### The discovery core on the panel")}
+    error = {scene: panel[scene][7] for scene in ("many", "next", "few", "one", "none")}
+    draws = table_rows(measured, "### A person's birds")[1:4]  # of the default encoder
+    rights = [float(line[2].strip("*")) for line in draws]
+    found = [int(line[5].split()[0]) for line in draws]
+    right = f"{min(rights):.0f} to {max(rights):.0f}%"
+    (discovery,) = re.findall(r"50,000 × 512 rows \| (\d+\.\d) s", measured)
+    (off,) = re.findall(r"median of all tasks \| (\d+%)", measured)
+    (ece,) = re.findall(r"ECE at most 0.05 \| (\d\.\d+)", measured)
+    stated = f"by {100 * float(ece):.0f} points on average, by {100 * float(panel['many'][8]):.0f} where"
+    not_for_this = " ".join((ROOT / "docs" / "not_for_this.md").read_text(encoding="utf-8").split())
+    for sentence in (
+        f"{right} of a batch is right before a person looks, and {min(found)} to {max(found)} of the 8 are found",
+        f"off by {off} in the median over the tasks of the panel",
+        f"by {error['many'].strip('%')} to {error['next']} with 20 labels",
+        f"by {error['few']} with 3, by {error['one']} with one, by {error['none']} with none",
+        stated,
+        f"took {float(discovery):.0f} s on one core",
+    ):
+        assert sentence in not_for_this
+    readme = " ".join(README.split())
+    assert f"| {right} right |" in readme and f"| {off}; {error['many']} with 20 labels |" in readme
+    assert stated in readme
+
+
+def test_the_demo_has_one_golden_line():
+    measured = (ROOT / "REPRODUCIBILITY.md").read_text(encoding="utf-8").partition("### The demo")[2]
+    recipe = (ROOT / "src" / "igcd" / "recipes" / "demo.yaml").read_text(encoding="utf-8")
+    (golden,) = re.findall(r"All at the stages (.*); (M_f .*, M_d .*)\.\n", recipe)
+    alls = re.findall(r"stage \d All(?: / [\w-]+)* (\d+\.\d)", measured)
+    assert golden[0] == ", ".join(alls) and golden[1] in measured
+
+
+def table_rows(page, heading):
+    """The cells of every row of the tables below a heading, up to the next one."""
+    text = page.partition(f"{heading}\n")[2].partition("\n###")[0]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:2] == "| "]
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page):
     for target in re.findall(r"\]\((?!https?:|#)([^)#]+)", page.read_text(encoding="utf-8")):
