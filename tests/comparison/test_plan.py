@@ -19,6 +19,8 @@ from igcd.config import read_recipe, recipe_names
 from igcd.errors import IgcdError
 from igcd.method_registry import METHODS
 from igcd.method_sections import TrainedSection
+from igcd.methods.still_space import StillSpaceMethod
+from igcd.methods.supervised import Supervised
 from igcd.report.paper import TABLES, published_figures
 
 
@@ -57,7 +59,19 @@ def test_every_method_that_trains_has_the_same_number_of_learning_rates_to_try(r
     trials = Counter(cell.recipe.method.name for cell in comparison.cells)
     assert set(trials.values()) == {2}
     trained = {name for name, entry in METHODS.items() if issubclass(entry.section, TrainedSection)}
-    assert trained - set(trials) == {"frozen_snn", "density_gaussian", "rls", "mib"}  # frozen as the recipes have them
+    assert trained - set(trials) == {"frozen_snn", "mib"}  # which train no network, unless an option says so
+
+
+def test_trials_of_learning_rates_differ_in_a_rate_that_the_method_uses(recipe, tmp_path):
+    cells = plan(recipe, [], read_variants("learning-rates", ""), [0], tmp_path).cells
+    methods = [cell.recipe.method for cell in cells]
+    for first, second in zip(methods[::2], methods[1::2], strict=True):
+        assert first.name == second.name
+        trains_once = issubclass(METHODS[first.name].load(), StillSpaceMethod | Supervised)
+        rate = "learning_rate" if trains_once else "later_learning_rate"
+        assert getattr(first, rate) != getattr(second, rate), first.name
+        if trains_once:
+            assert getattr(first, "features", "tuned") != "frozen"
 
 
 @pytest.mark.parametrize(
