@@ -74,6 +74,14 @@ def test_trials_of_learning_rates_differ_in_a_rate_that_the_method_uses(recipe, 
             assert getattr(first, "features", "tuned") != "frozen"
 
 
+def test_every_method_with_a_choice_of_where_new_prototypes_start_tries_both(recipe, tmp_path):
+    cells = plan(recipe, [], read_variants("novel-start", "cifar100-mi"), [0], tmp_path).cells
+    choosing = [name for name, entry in METHODS.items() if "novel_start" in entry.section.model_fields]
+    trials = {(cell.recipe.method.name, cell.recipe.method.novel_start) for cell in cells}
+    assert trials == {(name, start) for name in choosing for start in ("split", "all")}
+    assert len(cells) == len(trials)
+
+
 @pytest.mark.parametrize(
     ("over", "overrides"),
     [
@@ -178,7 +186,6 @@ def test_variants_of_a_file(tmp_path):
         path.write_text(text)
         with pytest.raises(IgcdError, match=r"variants .*mine.yaml"):
             read_variants(str(path), "a-mi")
-    with pytest.raises(
-        IgcdError, match="there are as-released, features, forgetting, learning-rates, parts, support, table-5"
-    ):
+    names = "as-released, features, forgetting, learning-rates, novel-start, parts, support, table-5"
+    with pytest.raises(IgcdError, match=f"there are {names}"):
         read_variants("table-7", "a-mi")
