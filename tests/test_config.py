@@ -30,6 +30,15 @@ def test_the_defaults_are_the_papers():
     assert method.features == "tuned"
 
 
+@pytest.mark.parametrize("name", [name for name in recipe_names() if name.endswith("-cpu")])
+def test_classifiers_on_a_feature_that_stands_still_are_compared_on_the_same_one(name):
+    methods = ("density_gaussian", "rls")
+    gaussian, least_squares = (read_recipe(name, [f"method.name={method}"]).method for method in methods)
+    shared = {"features", "n_components", "frozen_weight", "granularity", "learning_rate"}
+    assert gaussian.features == "dual"
+    assert gaussian.model_dump(include=shared) == least_squares.model_dump(include=shared)
+
+
 def test_the_papers_method_has_few_options():
     assert len(read_recipe("cifar100-mi").method.options()) <= 17
 
