@@ -176,6 +176,19 @@ def test_the_commands_of_the_page_of_tables_can_be_planned(tmp_path):
         assert plan(recipe, overrides, variants, [0], tmp_path).cells
 
 
+def test_the_commands_of_the_page_of_tables_name_weights_of_the_recipes_backbone():
+    page = (Path(__file__).parents[2] / "docs" / "tables.md").read_text(encoding="utf-8")
+    (full,) = re.findall(r"`FULL` stands for `([^`]*)`", page)
+    named = 0
+    for command in re.findall(r"`igcd ((?:compare|ablate) [^`]*)`", page):
+        weights = re.search(r"encoder\.weights=(\w+)_(\w+)\.pth", command.replace("FULL", full))
+        if weights is not None:
+            named += 1
+            backbone = {"resnet18": "resnet18", "vitbase16": "vit_base_patch16_224.dino"}[weights[2]]
+            assert read_recipe(command.split()[1]).encoder.backbone == backbone, command
+    assert named > 15
+
+
 def test_variants_of_a_file(tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text("paper: {a-mi: mi.cub}\nvariants:\n  gm: [method.name=gm]\n  'no': {set: [], paper: mi.cub/gm}\n")
