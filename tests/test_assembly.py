@@ -71,6 +71,10 @@ def test_a_section_has_the_options_and_defaults_of_its_method(method):
         (["method.name=simgcd"], (0.2, 0.4)),
         (["method.name=simgcd", "method.learning_rate=0.3", "method.later_learning_rate=0.03"], (0.3, 0.03)),
         (["method.name=happy"], (0.2, 0.01)),  # its authors'
+        (["method.name=uno"], (0.2, 0.4)),
+        (["method.name=uno", "method.learning_rate=0.3", "method.later_learning_rate=0.03"], (0.3, 0.03)),
+        (["method.name=msc_incd", "method.later_learning_rate=0.03"], (0.2, 0.03)),
+        (["method.name=vb_cgcd", "method.learning_rate=0.3"], (0.3, 0.4)),
         (["method.name=frost", "method.later_learning_rate=null"], (0.2, 0.4)),
         (["method.name=kmeans"], (0.2, 0.4)),  # which trains nothing
     ],

@@ -1,3 +1,6 @@
+import re
+from importlib import resources
+
 import pytest
 import yaml
 
@@ -12,8 +15,6 @@ def test_every_recipe_is_valid_and_opens_with_what_it_is_and_its_command(name):
     recipe = read_recipe(name)
     assert recipe.method.name in METHODS
     assert recipe_headline(name).endswith(".")
-    from importlib import resources
-
     text = (resources.files("igcd") / "recipes" / f"{name}.yaml").read_text(encoding="utf-8")
     assert f"igcd run {name}" in text or f"igcd {name}" in text
     assert sum(getattr(recipe.stream, way) is not None for way in ("split", "by_category", "by_place_and_year")) == 1
@@ -28,6 +29,23 @@ def test_the_defaults_are_the_papers():
     assert (method.labeled_weight, method.epsilon, method.tau_u, method.tau_c) == (0.35, 2.0, 0.07, 0.1)
     assert (method.K, method.K_d, method.T, method.n_support) == (10, 20, 0.6, 5)
     assert method.features == "tuned"
+
+
+@pytest.mark.parametrize("name", recipe_names())
+def test_every_recipe_opens_with_numbers_of_a_run_or_says_that_it_was_not_run(name):
+    header = (resources.files("igcd") / "recipes" / f"{name}.yaml").read_text(encoding="utf-8").partition("stream:")[0]
+    text = " ".join(header.replace("#", " ").split())
+    was_run = re.search(r"About \d+ min.* Seed 0: .*M_[df] \d+\.\d", text) is not None
+    assert was_run != bool(re.search(r"Not run (here|yet)", text))
+
+
+@pytest.mark.parametrize("name", [name for name in recipe_names() if name.endswith("-cpu")])
+def test_classifiers_on_a_feature_that_stands_still_are_compared_on_the_same_one(name):
+    methods = ("density_gaussian", "rls")
+    gaussian, least_squares = (read_recipe(name, [f"method.name={method}"]).method for method in methods)
+    shared = {"features", "n_components", "frozen_weight", "granularity", "learning_rate"}
+    assert gaussian.features == "dual"
+    assert gaussian.model_dump(include=shared) == least_squares.model_dump(include=shared)
 
 
 def test_the_papers_method_has_few_options():

@@ -34,7 +34,10 @@ class MethodSection(Section):
 
 
 class TrainedSection(MethodSection):
-    """A method with gradients. Its learning rates stand in place of those of the recipe's `training`."""
+    """A method with gradients. Its learning rates stand in place of those of the recipe's `training`.
+
+    One that trains at stage 0 alone has no use for the later rate.
+    """
 
     learning_rate: float | None = Field(default=None, gt=0)
     """Of stage 0."""
@@ -246,7 +249,7 @@ class RlsSection(DensityGaussianSection):
     score_tau: float = Field(default=0.1, gt=0)
 
 
-class VbCgcdSection(MethodSection):
+class VbCgcdSection(TrainedSection):
     """VB-CGCD: a Gaussian per category with a covariance of its own. docs/methods/vb_cgcd.md."""
 
     name: Literal["vb_cgcd"] = "vb_cgcd"
@@ -262,7 +265,7 @@ class VbCgcdSection(MethodSection):
     tau_c: float = Field(default=0.07, gt=0)
 
 
-class UnoSection(MethodSection):
+class UnoSection(TrainedSection):
     """UNO: targets of equal size by Sinkhorn, several novel heads. docs/methods/uno.md."""
 
     name: Literal["uno"] = "uno"
@@ -273,7 +276,7 @@ class UnoSection(MethodSection):
     overclustering: int = Field(default=3, ge=1, le=100)
 
 
-class MscIncdSection(MethodSection):
+class MscIncdSection(TrainedSection):
     """MSc-iNCD: a frozen encoder and a head per stage, joined. docs/methods/msc_incd.md."""
 
     name: Literal["msc_incd"] = "msc_incd"

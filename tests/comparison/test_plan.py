@@ -19,6 +19,8 @@ from igcd.config import read_recipe, recipe_names
 from igcd.errors import IgcdError
 from igcd.method_registry import METHODS
 from igcd.method_sections import TrainedSection
+from igcd.methods.still_space import StillSpaceMethod
+from igcd.methods.supervised import Supervised
 from igcd.report.paper import TABLES, published_figures
 
 
@@ -57,7 +59,27 @@ def test_every_method_that_trains_has_the_same_number_of_learning_rates_to_try(r
     trials = Counter(cell.recipe.method.name for cell in comparison.cells)
     assert set(trials.values()) == {2}
     trained = {name for name, entry in METHODS.items() if issubclass(entry.section, TrainedSection)}
-    assert trained - set(trials) == {"frozen_snn", "density_gaussian", "rls", "mib"}  # frozen as the recipes have them
+    assert trained - set(trials) == {"frozen_snn", "mib"}  # which train no network, unless an option says so
+
+
+def test_trials_of_learning_rates_differ_in_a_rate_that_the_method_uses(recipe, tmp_path):
+    cells = plan(recipe, [], read_variants("learning-rates", ""), [0], tmp_path).cells
+    methods = [cell.recipe.method for cell in cells]
+    for first, second in zip(methods[::2], methods[1::2], strict=True):
+        assert first.name == second.name
+        trains_once = issubclass(METHODS[first.name].load(), StillSpaceMethod | Supervised)
+        rate = "learning_rate" if trains_once else "later_learning_rate"
+        assert getattr(first, rate) != getattr(second, rate), first.name
+        if trains_once:
+            assert getattr(first, "features", "tuned") != "frozen"
+
+
+def test_every_method_with_a_choice_of_where_new_prototypes_start_tries_both(recipe, tmp_path):
+    cells = plan(recipe, [], read_variants("novel-start", "cifar100-mi"), [0], tmp_path).cells
+    choosing = [name for name, entry in METHODS.items() if "novel_start" in entry.section.model_fields]
+    trials = {(cell.recipe.method.name, cell.recipe.method.novel_start) for cell in cells}
+    assert trials == {(name, start) for name in choosing for start in ("split", "all")}
+    assert len(cells) == len(trials)
 
 
 @pytest.mark.parametrize(
@@ -154,6 +176,19 @@ def test_the_commands_of_the_page_of_tables_can_be_planned(tmp_path):
         assert plan(recipe, overrides, variants, [0], tmp_path).cells
 
 
+def test_the_commands_of_the_page_of_tables_name_weights_of_the_recipes_backbone():
+    page = (Path(__file__).parents[2] / "docs" / "tables.md").read_text(encoding="utf-8")
+    (full,) = re.findall(r"`FULL` stands for `([^`]*)`", page)
+    named = 0
+    for command in re.findall(r"`igcd ((?:compare|ablate) [^`]*)`", page):
+        weights = re.search(r"encoder\.weights=(\w+)_(\w+)\.pth", command.replace("FULL", full))
+        if weights is not None:
+            named += 1
+            backbone = {"resnet18": "resnet18", "vitbase16": "vit_base_patch16_224.dino"}[weights[2]]
+            assert read_recipe(command.split()[1]).encoder.backbone == backbone, command
+    assert named > 15
+
+
 def test_variants_of_a_file(tmp_path):
     path = tmp_path / "mine.yaml"
     path.write_text("paper: {a-mi: mi.cub}\nvariants:\n  gm: [method.name=gm]\n  'no': {set: [], paper: mi.cub/gm}\n")
@@ -164,7 +199,6 @@ def test_variants_of_a_file(tmp_path):
         path.write_text(text)
         with pytest.raises(IgcdError, match=r"variants .*mine.yaml"):
             read_variants(str(path), "a-mi")
-    with pytest.raises(
-        IgcdError, match="there are as-released, features, forgetting, learning-rates, parts, support, table-5"
-    ):
+    names = "as-released, features, forgetting, learning-rates, novel-start, parts, support, table-5"
+    with pytest.raises(IgcdError, match=f"there are {names}"):
         read_variants("table-7", "a-mi")

@@ -96,6 +96,28 @@ def test_the_options_of_every_method_that_trains_are_explained_once():
     assert all(f"`{option}`" in page for option in set(TrainedSection.model_fields) - set(MethodSection.model_fields))
 
 
+def test_the_methods_that_keep_images_are_those_the_page_names():
+    page = (ROOT / "docs" / "comparing.md").read_text(encoding="utf-8")
+    (sentence,) = re.findall(r"(`snn_density` and `frozen_snn` spend it on .*?on exemplars)", page, flags=re.DOTALL)
+    assert set(re.findall(r"`(\w+)`", sentence)) == {name for name in METHODS if METHODS[name].section().budget}
+
+
+def test_every_function_on_the_page_of_maths_is_where_the_page_says():
+    page = (ROOT / "docs" / "maths.md").read_text(encoding="utf-8")
+    named = 0
+    for line in page.splitlines():
+        cells = [cell.strip() for cell in line.strip("| ").replace("\\|", "/").split("|")]
+        if len(cells) == 3 and ".py" in cells[2]:
+            first, *others = re.findall(r"`([^`]*\.py)`", cells[2])
+            beside = Path(first).parent  # where a file stands that is named without its folder
+            files = [Path(first), *(Path(other) if "/" in other else beside / other for other in others)]
+            source = "".join((ROOT / "src" / "igcd" / file).read_text(encoding="utf-8") for file in files)
+            for name in re.findall(r"`(\w+)`", cells[1]):
+                named += 1
+                assert re.search(rf"^(def|class) {name}\b", source, flags=re.MULTILINE), f"{name} in {cells[2]}"
+    assert named > 60
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_each_method_has_a_page_with_its_options(method):
     section = METHODS[method].section

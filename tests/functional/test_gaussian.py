@@ -9,7 +9,6 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from igcd.errors import IgcdError
 from igcd.functional.gaussian import (
-    join_scatter,
     oas_shrinkage,
     pooled_covariance,
     scatter_statistics,
@@ -110,17 +109,6 @@ def test_full_shrinkage_is_the_nearest_mean():
     statistics = scatter_statistics(features, rows, n_categories=4)
     found, _ = shared_gaussians(statistics, shrinkage=1.0).predict(features)
     assert found.tolist() == torch.cdist(features, statistics.means).argmin(1).tolist()
-
-
-def test_statistics_of_two_stages_are_those_of_all_categories():
-    features, rows = data()
-    whole = scatter_statistics(features, rows, n_categories=4)
-    old = scatter_statistics(features[rows < 3], rows[rows < 3], n_categories=3)
-    new = scatter_statistics(features[rows == 3], rows[rows == 3] - 3, n_categories=1)
-    joined = join_scatter(old, new)
-    torch.testing.assert_close(joined.means, whole.means)
-    torch.testing.assert_close(joined.scatter, whole.scatter)
-    assert joined.counts.tolist() == whole.counts.tolist()
 
 
 def test_the_oracle_approximating_shrinkage_is_scikit_learns():

@@ -46,15 +46,12 @@ def test_a_revealed_label_corrects_a_guess():
     assert buffer.account().pseudo_labeled == 1
 
 
-def test_categories_are_forgotten_renamed_and_merged():
+def test_categories_are_forgotten():
     buffer = Entries(n_per_category=2)
     add(buffer, "abcd", [1, 1, 2, 3])
     buffer.remove([3, 77])
     assert buffer.image_ids == ("a", "b", "c")
-    buffer.relabel({2: 20})
-    assert buffer.categories.tolist() == [1, 1, 20]
-    buffer.relabel({20: 1})  # a third image of 1 is one too many
-    assert buffer.image_ids == ("a", "b")
+    assert buffer.categories.tolist() == [1, 1, 2]
 
 
 def test_account():

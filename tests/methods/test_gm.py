@@ -126,11 +126,11 @@ def test_exemplars_are_of_every_cluster_and_of_revealed_labels(make_method, stag
     method = make_method(GrowAndMerge, n_replay=3)
     for stage, _ in stages("igcd-l"):
         method.learn(stage)
-        clusters = method._exemplars.clusters.tolist()
+        clusters = method._memory.clusters.tolist()
         named = set(method.clusters_of_categories().values())
         assert named <= set(clusters) and max(clusters.count(cluster) for cluster in set(clusters)) <= 3
         labeled_now = set(method._book.of(stage.labels).tolist())
-        is_pseudo = method._exemplars.entries.is_pseudo
+        is_pseudo = method._memory.entries.is_pseudo
         assert not any(is_pseudo[row] for row, cluster in enumerate(clusters) if cluster in labeled_now)
     assert method.kept().images == len(clusters)
 

@@ -1,5 +1,6 @@
 """Recursive least squares over a stream; what holds for every newer method is in test_newer_methods."""
 
+import pytest
 import torch
 
 from igcd.functional.least_squares import add_categories, add_rows, choose_ridge, no_rows
@@ -24,8 +25,10 @@ def test_labeled_images_alone_give_ridge_regression(make_method, stages):
     assert torch.equal(method.predict(truth.test_images).cluster, expected)
 
 
-def test_it_discovers_what_density_gaussian_discovers(make_method, stages):
-    method, twin = make(make_method), make_method(DensityGaussian, granularity=1.5)
+@pytest.mark.parametrize("features", ["frozen", "dual"])
+def test_it_discovers_what_density_gaussian_discovers(make_method, stages, features):
+    method = make(make_method, features=features)
+    twin = make_method(DensityGaussian, granularity=1.5, features=features)
     for stage, _ in stages("mi"):
         for each in (method, twin):
             each.learn(stage)

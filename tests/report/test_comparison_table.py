@@ -5,6 +5,7 @@ import re
 import pytest
 from fake_results import fake_results
 
+from igcd.config import read_recipe
 from igcd.errors import IgcdError
 from igcd.report.comparison_table import RowRecords, comparison_table, parse_results
 from igcd.report.comparison_text import as_csv, as_latex, as_markdown
@@ -138,17 +139,39 @@ def test_latex(table):
     assert text.count("{") - text.count(r"\{") == text.count("}") - text.count(r"\}")
 
 
-def test_the_layout_of_later_work_has_its_scores_and_published_figures():
-    runs = [row("vb_cgcd", [40.0, 42.0], paper=None, stream="cifar100-cgcd")]
-    for results in runs[0].results.values():
+def in_the_layout_of_later_work(recipe, *overrides):
+    """A table of runs of a recipe of that layout."""
+    config = read_recipe(recipe, overrides).model_dump(mode="json")
+    runs = row("vb_cgcd", [40.0, 42.0], paper=None, stream="cifar100-cgcd", config=config)
+    for results in runs.results.values():
         results.later_work.update({"Happy": {"All": results.M_d, "M_f": None}, "VB-CGCD": {"New": 30.0}})
-    table = comparison_table(runs)
+    return comparison_table([runs])
+
+
+def test_the_layout_of_later_work_has_its_scores_and_published_figures():
+    table = in_the_layout_of_later_work("cifar100-cgcd", "encoder.weights=dino.pth", "seed=2")
     heads, rows = later_work_table(table)
     assert heads == ["method", "Happy All", "VB-CGCD New"]
     assert rows[0] == ["vb_cgcd", "41.0 ± 1.4", "30.0 ± 0.0"]
     assert ["↳ published, vb_cgcd", "81.2", "–"] in rows and len(rows) == 4
     assert "DINO ViT-B/16" in later_work_note(table)
     assert later_work_table(comparison_table([row("gm", [40.0])])) is None
+
+
+@pytest.mark.parametrize(
+    ("recipe", "overrides"),
+    [
+        ("cifar100-cgcd-cpu", ()),
+        ("cifar100-cgcd", ("encoder.backbone=resnet18",)),
+        ("cifar100-cgcd", ("stream.by_category.images_labeled=40",)),
+        ("cifar100-cgcd", ("n_novel=estimated",)),
+        ("cifar100-cgcd", ("stream.rehearsal=true",)),
+    ],
+)
+def test_published_figures_stand_only_beside_runs_of_their_setting(recipe, overrides):
+    table = in_the_layout_of_later_work(recipe, *overrides)
+    assert later_work_table(table)[1] == [["vb_cgcd", "41.0 ± 1.4", "30.0 ± 0.0"]]
+    assert "Published" not in later_work_note(table)
 
 
 def test_published_figures_agree_with_each_other():

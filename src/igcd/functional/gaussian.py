@@ -72,16 +72,6 @@ def scatter_statistics(features: Tensor, rows: Tensor, *, n_categories: int) -> 
     return ScatterStatistics(means.to(torch.promote_types(features.dtype, torch.float32)), counts, counts, scatter)
 
 
-def join_scatter(first: ScatterStatistics, second: ScatterStatistics) -> ScatterStatistics:
-    """The categories of both, those of the second behind those of the first; scatters add up."""
-    return ScatterStatistics(
-        torch.cat([first.means, second.means]),
-        torch.cat([first.counts, second.counts]),
-        torch.cat([first.sizes, second.sizes]),
-        first.scatter + second.scatter,
-    )
-
-
 def pooled_covariance(statistics: ScatterStatistics) -> Tensor:
     """The covariance inside categories, scatter / number of images. -> (d, d)."""
     return statistics.scatter / statistics.counts.sum()

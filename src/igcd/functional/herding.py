@@ -1,4 +1,4 @@
-"""iCaRL's choice of images to keep, and its classifier."""
+"""iCaRL's choice of images to keep, and the means that its classifier compares with."""
 
 import torch
 from torch import Tensor
@@ -27,8 +27,3 @@ def category_means(features: Tensor, rows: Tensor, *, n_categories: int) -> Tens
     """Normalised mean of the normalised features of each category. (n, d), (n,) -> (c, d)."""
     sums = features.new_zeros(n_categories, features.shape[1]).index_add(0, rows, normalize(features, dim=1))
     return normalize(sums, dim=1)
-
-
-def nearest_mean(queries: Tensor, means: Tensor) -> Tensor:
-    """The category whose mean is nearest to each query, iCaRL's nearest mean of exemplars. (n, d), (c, d) -> (n,)."""
-    return (normalize(queries, dim=1) @ means.T).argmax(dim=1)

@@ -17,6 +17,7 @@ from torch.nn.functional import normalize
 
 from igcd.errors import IgcdError
 from igcd.functional.approximate_neighbors import PackageMissingError, approximate_neighbors
+from igcd.functional.neighbor_lists import is_another
 
 SIMILARITY_STEPS = 2**20
 """Similarities are rounded to 1 / 2**20, about what float32 gets wrong in a sum of a thousand products. Copies of an
@@ -142,9 +143,8 @@ def _approximate(features: Tensor, k: int, *, seed: int, max_bytes: int) -> Neig
 def _others(features: Tensor, rows: Tensor, k: int, max_bytes: int) -> tuple[Tensor, Tensor]:
     """The exact neighbors of some rows, and how similar they are. (n, d), (r,) -> (r, k), (r, k)."""
     found = _search(features[rows], features, k + 1, max_bytes=max_bytes)
-    is_self = found.idx == rows[:, None]
-    is_self[:, -1] |= ~is_self.any(dim=1)  # among copies of a row it may not be in its own list
-    return found.idx[~is_self].reshape(-1, k), found.similarity[~is_self].reshape(-1, k)
+    stays = is_another(found.idx, rows)
+    return found.idx[stays].reshape(-1, k), found.similarity[stays].reshape(-1, k)
 
 
 def _search_all(features: Tensor, k: int, *, max_bytes: int) -> Neighbors:

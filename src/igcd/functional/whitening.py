@@ -13,6 +13,7 @@ from torch.nn.functional import normalize
 from igcd.errors import IgcdError
 from igcd.functional.gaussian import ScatterStatistics, shrink, whitening_of
 from igcd.functional.mapped_tables import half_table
+from igcd.functional.neighbor_lists import is_another
 from igcd.functional.neighbors import nearest_neighbors
 
 N_NEAREST = 3
@@ -76,9 +77,7 @@ def neighbor_covariance(features: Tensor, *, generator: torch.Generator) -> Tens
     sample = torch.randperm(n, generator=generator)[:SAMPLE].sort().values.to(features.device)
     k = min(N_NEAREST, n - 1)
     found = nearest_neighbors(features[sample], features, k + 1).idx
-    is_self = found == sample[:, None]
-    is_self[:, -1] |= ~is_self.any(dim=1)  # among copies of a row it may not be in its own list
-    others = found[~is_self].reshape(len(sample), k)
+    others = found[is_another(found, sample)].reshape(len(sample), k)
     dtype = torch.promote_types(features.dtype, torch.float32)
     apart = (features[others].to(dtype) - features[sample, None].to(dtype)).reshape(-1, width).double()
     covariance = (apart.T @ apart).cpu() / (2 * len(apart))

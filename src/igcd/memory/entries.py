@@ -70,11 +70,6 @@ class Entries:
         gone = torch.tensor(sorted(categories), dtype=torch.int64)
         self._keep((~torch.isin(self.categories, gone)).tolist())
 
-    def relabel(self, new_category: Mapping[int, int]) -> None:
-        """Gives categories another number, several the same one to merge them; those not named keep theirs."""
-        self.categories = torch.tensor([new_category.get(c, c) for c in self.categories.tolist()], dtype=torch.int64)
-        self._trim()
-
     def account(self) -> Account:
         """What is stored, in figures."""
         n_bytes = sum(part.numel() * part.element_size() for part in (self.content, self.categories, self.is_pseudo))

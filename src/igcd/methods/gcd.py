@@ -13,8 +13,6 @@ from torch import Tensor, nn
 
 from igcd.encoders.trunk_views import TrunkViews
 from igcd.functional.grouping import distinct
-from igcd.functional.herding import herding
-from igcd.functional.selection import select_per_category
 from igcd.methods.base import StageOptions
 from igcd.methods.centers import CenterMethod, Known
 from igcd.methods.feature_space import Features, FeatureSpace
@@ -109,16 +107,15 @@ class Gcd(CenterMethod):
 
     def _keep(self, stage: Stage, labeled: LabeledViews, known: Known, unlabeled: TrunkViews, clustered: Known) -> None:
         """Herds a few images of each category labeled now and of each cluster opened now into R."""
-        n = self._replay.entries.n_per_category
         rows = labeled.is_of_stage.nonzero()[:, 0]
-        chosen = rows[select_per_category(known.x[rows], known.clusters[rows], n, select=herding)]
+        chosen = rows[self._replay.herd(known.x[rows], known.clusters[rows])]
         idx = labeled.views.usable_idx[chosen.numpy()]
         self._replay.add(labeled.images, idx, known.clusters[chosen], pseudo_labeled=False)
         self._count(known.clusters[rows])
 
         opened = [cluster for cluster, discovery in self._book.found.items() if discovery.stage == stage.index]
         rows = torch.isin(clustered.clusters, torch.tensor(opened, dtype=torch.int64)).nonzero()[:, 0]
-        chosen = rows[select_per_category(clustered.x[rows], clustered.clusters[rows], n, select=herding)]
+        chosen = rows[self._replay.herd(clustered.x[rows], clustered.clusters[rows])]
         idx = unlabeled.usable_idx[chosen.numpy()]
         self._replay.add(stage.unlabeled, idx, clustered.clusters[chosen], pseudo_labeled=True)
         self._count(clustered.clusters[rows])

@@ -5,32 +5,29 @@ to bottom: `learn` is a stage, `_split` parts known from novel, `_grow_loss` tra
 both, `_merge_loss` trains one head for all. Both phases are one training, the last third of its epochs the merging.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from typing import Unpack
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from igcd.encoders.trunk_views import TrunkViews
 from igcd.functional.distillation import feature_distillation
 from igcd.functional.grouping import distinct
-from igcd.functional.herding import category_means, herding
+from igcd.functional.herding import category_means
 from igcd.functional.kmeans import kmeans
 from igcd.functional.losses import labeled_loss
 from igcd.functional.prototype_novelty import novelty_threshold, similarity_to_known
 from igcd.functional.rank_statistics import Ranked, pair_cross_entropy, same_ranks
-from igcd.functional.selection import select_per_category
 from igcd.methods.base import StageOptions
 from igcd.methods.cosine_head import CosineHead, HeadedModel
 from igcd.methods.feature_space import Features, FeatureSpace
-from igcd.methods.kept_images import ImageBuffer
-from igcd.methods.method import Context, Kept
-from igcd.methods.parametric import ParametricMethod
+from igcd.methods.herded_memory import ReplayedMemory
+from igcd.methods.method import Context
 from igcd.methods.predecessor import Predecessor
 from igcd.methods.projector import Projector
-from igcd.methods.stage_views import LabeledViews, labeled_and_replayed
+from igcd.methods.stage_views import LabeledViews
 from igcd.methods.states import State, part_of
 from igcd.methods.two_views import TwoViews, supervised_loss
 from igcd.training import Batch
@@ -53,7 +50,7 @@ class GrowingModel(HeadedModel):
         self.register_buffer("pseudo_clusters", torch.empty(0, dtype=torch.int64))
 
 
-class GrowAndMerge(ParametricMethod):
+class GrowAndMerge(ReplayedMemory):
     """A static and a dynamic branch. Implements `igcd.methods.method.Method`."""
 
     _model: GrowingModel
@@ -76,7 +73,7 @@ class GrowAndMerge(ParametricMethod):
         n_components: int = 128,
         **stages: Unpack[StageOptions],
     ) -> None:
-        super().__init__(context, tau=tau, **stages)
+        super().__init__(context, tau=tau, n_replay=n_replay, **stages)
         self._labeled_weight, self._tau_u, self._tau_c = labeled_weight, tau_u, tau_c
         self._ranked, self._n_ranked = ranked, n_ranked
         self._distillation_weight, self._momentum = distillation_weight, momentum
@@ -84,7 +81,6 @@ class GrowAndMerge(ParametricMethod):
         self._space = FeatureSpace(  # where known and novel images are separated
             features, self._encoder, self._model.tail, n_components=n_components, frozen_weight=frozen_weight
         )
-        self._exemplars = ImageBuffer(n_per_cluster=n_replay, size=self._encoder.transform.canvas)
 
     # One stage -----------------------------------------------------------------------------------------------------
 
@@ -93,17 +89,13 @@ class GrowAndMerge(ParametricMethod):
         labeled, unlabeled = self._open_labeled(stage), self._encoder.training_views(stage.unlabeled)
         if not self._space.is_fitted:
             self._space.fit(labeled.views)
-        if len(self._exemplars):
+        if len(self._memory):
             novel = self._grow_and_merge(stage, labeled, unlabeled)
         else:
             novel = self._open_novel(stage, labeled, unlabeled)
             self._train(stage, lambda views, _batch, _epoch: self._supervised(views), labeled, unlabeled)
         self._keep(stage, labeled, unlabeled, novel)
         self._record_opened(stage, unlabeled, novel)
-
-    def _labeled_views(self, stage: Stage) -> LabeledViews:
-        """The labeled images and the exemplars."""
-        return labeled_and_replayed(self._encoder, stage.labeled, self._book.of(stage.labels), self._exemplars)
 
     def _grow_and_merge(self, stage: Stage, labeled: LabeledViews, unlabeled: TrunkViews) -> list[int]:
         is_novel, novel = self._split(stage, labeled, unlabeled)
@@ -221,36 +213,23 @@ class GrowAndMerge(ParametricMethod):
 
     def _keep(self, stage: Stage, labeled: LabeledViews, unlabeled: TrunkViews, novel: list[int]) -> None:
         """Exemplars by herding: of the categories labeled now, and of the novel clusters by what is predicted."""
-        n_kept = self._exemplars.entries.n_per_category
         rows = labeled.is_of_stage.nonzero()[:, 0]
-        chosen = rows[select_per_category(self._h(labeled.views)[rows], labeled.clusters[rows], n_kept, select=herding)]
+        chosen = rows[self._memory.herd(self._h(labeled.views)[rows], labeled.clusters[rows])]
         clusters = labeled.clusters[chosen]
-        self._exemplars.remove(set(clusters.tolist()))
-        self._exemplars.add(labeled.images, labeled.views.usable_idx[chosen.numpy()], clusters, pseudo_labeled=False)
+        self._memory.remove(set(clusters.tolist()))
+        self._memory.add(labeled.images, labeled.views.usable_idx[chosen.numpy()], clusters, pseudo_labeled=False)
         if novel:
             h = self._h(unlabeled)
             predicted, _ = self._classify(h)
             rows = torch.isin(predicted, torch.tensor(novel)).nonzero()[:, 0]
-            chosen = rows[select_per_category(h[rows], predicted[rows], n_kept, select=herding)]
+            chosen = rows[self._memory.herd(h[rows], predicted[rows])]
             idx = unlabeled.usable_idx[chosen.numpy()]
-            self._exemplars.add(stage.unlabeled, np.asarray(idx), predicted[chosen], pseudo_labeled=True)
-
-    def _forget(self, clusters: Iterable[int]) -> None:
-        super()._forget(clusters)
-        self._exemplars.remove(clusters)
-
-    def kept(self) -> Kept:
-        """The exemplars."""
-        return self._exemplars.kept()
+            self._memory.add(stage.unlabeled, idx, predicted[chosen], pseudo_labeled=True)
 
     def _state_parts(self) -> dict[str, State]:
-        return super()._state_parts() | {
-            "exemplars": self._exemplars.state_dict(),
-            "projection": (self._space.state_dict(), {}),
-        }
+        return super()._state_parts() | {"projection": (self._space.state_dict(), {})}
 
     def load_state_dict(self, tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> None:
         """The inverse of `state_dict`."""
         super().load_state_dict(tensors, metadata)
-        self._exemplars = ImageBuffer.from_state_dict(part_of(tensors, "exemplars"), part_of(metadata, "exemplars"))
         self._space.load_state_dict(part_of(tensors, "projection"))

@@ -49,7 +49,7 @@ class Happy(StatisticsMethod):
     # One stage -----------------------------------------------------------------------------------------------------
 
     def learn(self, stage: Stage) -> None:
-        """Opens prototypes at the k-means centers least like the old ones, trains, and keeps statistics."""
+        """Opens prototypes for what is labeled now and for the novel categories, trains, and keeps statistics."""
         labeled, unlabeled = self._open_labeled(stage), self._encoder.training_views(stage.unlabeled)
         novel = self._open_novel(stage, labeled, unlabeled)
         if len(self._statistics) == 0 and not novel:

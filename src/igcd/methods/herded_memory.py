@@ -8,8 +8,6 @@ import torch
 from torch import Tensor
 
 from igcd.encoders.trunk_views import TrunkViews
-from igcd.functional.herding import herding
-from igcd.functional.selection import select_per_category
 from igcd.methods.kept_images import ImageBuffer
 from igcd.methods.method import Context, Kept
 from igcd.methods.parametric import ParametricMethod
@@ -18,8 +16,8 @@ from igcd.methods.states import State, part_of
 from igcd.types import Stage
 
 
-class HerdedMemory(ParametricMethod):
-    """Up to `n_replay` images of each cluster. The head says under which cluster an unlabeled image joins them."""
+class ReplayedMemory(ParametricMethod):
+    """Up to `n_replay` images of each cluster, replayed; the method says which, and when they are chosen."""
 
     def __init__(self, context: Context, *, n_replay: int = 8, **options: Any) -> None:  # noqa: ANN401 - the method's
         super().__init__(context, **options)
@@ -28,33 +26,6 @@ class HerdedMemory(ParametricMethod):
     def _labeled_views(self, stage: Stage) -> LabeledViews:
         """The labeled images and the memory."""
         return labeled_and_replayed(self._encoder, stage.labeled, self._book.of(stage.labels), self._memory)
-
-    def _keep(self, stage: Stage, labeled: LabeledViews, unlabeled: TrunkViews) -> None:
-        """The herds of labeled images, and behind them, where there is room, those of unlabeled ones as predicted."""
-        self._correct_guesses(stage)
-        rows = labeled.is_of_stage.nonzero()[:, 0]
-        chosen, clusters = self._herd(self._h(labeled.views)[rows], labeled.clusters[rows])
-        # Herds of the feature as it is now replace older ones; a category with few labels now keeps its exemplars.
-        is_full = torch.bincount(clusters) == self._memory.entries.n_per_category
-        self._memory.remove(is_full.nonzero()[:, 0].tolist())
-        idx = labeled.views.usable_idx[rows[chosen].numpy()]
-        self._memory.add(labeled.images, idx, clusters, pseudo_labeled=False)
-        if len(unlabeled.usable_idx):
-            h = self._h(unlabeled)
-            chosen, clusters = self._herd(h, self._by_head(h)[0])
-            self._memory.add(stage.unlabeled, unlabeled.usable_idx[chosen.numpy()], clusters, pseudo_labeled=True)
-
-    def _herd(self, h: Tensor, clusters: Tensor) -> tuple[Tensor, Tensor]:
-        """Up to n images of each cluster, best first, (m, d), (m,) -> positions and their clusters."""
-        n = self._memory.entries.n_per_category
-        chosen = select_per_category(h, clusters.to(h.device), n, select=herding).cpu()
-        return chosen, clusters[chosen]
-
-    def _correct_guesses(self, stage: Stage) -> None:
-        """Images in the memory whose label has arrived move to its cluster."""
-        in_memory = set(self._memory.entries.image_ids)
-        idx = np.array([i for i, image_id in enumerate(stage.labeled.ids) if image_id in in_memory], dtype=np.int64)
-        self._memory.add(stage.labeled, idx, self._book.of(stage.labels[idx]), pseudo_labeled=False)
 
     def _forget(self, clusters: Iterable[int]) -> None:
         super()._forget(clusters)
@@ -71,3 +42,30 @@ class HerdedMemory(ParametricMethod):
         """The inverse of `state_dict`."""
         super().load_state_dict(tensors, metadata)
         self._memory = ImageBuffer.from_state_dict(part_of(tensors, "memory"), part_of(metadata, "memory"))
+
+
+class HerdedMemory(ReplayedMemory):
+    """iCaRL's choice. The head says under which cluster an unlabeled image joins the memory."""
+
+    def _keep(self, stage: Stage, labeled: LabeledViews, unlabeled: TrunkViews) -> None:
+        """The herds of labeled images, and behind them, where there is room, those of unlabeled ones as predicted."""
+        self._correct_guesses(stage)
+        rows = labeled.is_of_stage.nonzero()[:, 0]
+        chosen = rows[self._memory.herd(self._h(labeled.views)[rows], labeled.clusters[rows])]
+        clusters = labeled.clusters[chosen]
+        # Herds of the feature as it is now replace older ones; a category with few labels now keeps its exemplars.
+        is_full = torch.bincount(clusters) == self._memory.entries.n_per_category
+        self._memory.remove(is_full.nonzero()[:, 0].tolist())
+        self._memory.add(labeled.images, labeled.views.usable_idx[chosen.numpy()], clusters, pseudo_labeled=False)
+        if len(unlabeled.usable_idx):
+            h = self._h(unlabeled)
+            predicted, _ = self._by_head(h)
+            chosen = self._memory.herd(h, predicted)
+            idx = unlabeled.usable_idx[chosen.numpy()]
+            self._memory.add(stage.unlabeled, idx, predicted[chosen], pseudo_labeled=True)
+
+    def _correct_guesses(self, stage: Stage) -> None:
+        """Images in the memory whose label has arrived move to its cluster."""
+        in_memory = set(self._memory.entries.image_ids)
+        idx = np.array([i for i, image_id in enumerate(stage.labeled.ids) if image_id in in_memory], dtype=np.int64)
+        self._memory.add(stage.labeled, idx, self._book.of(stage.labels[idx]), pseudo_labeled=False)

@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 
 from igcd.data.images import ImageSet
+from igcd.functional.herding import herding
+from igcd.functional.selection import select_per_category
 from igcd.memory.entries import Entries
 from igcd.methods.method import Kept
 from igcd.types import Images, IntArray, Pixels
@@ -54,6 +56,11 @@ class ImageBuffer:
         self._key_of |= {image_id: images.key(i) for image_id, i in zip(ids, idx.tolist(), strict=True)}
         self.entries.add(torch.from_numpy(pixels), clusters, ids, pseudo_labeled=pseudo_labeled)
         self._key_of = {image_id: self._key_of[image_id] for image_id in self.entries.image_ids}
+
+    def herd(self, features: Tensor, clusters: Tensor) -> Tensor:
+        """Positions of as many images of each cluster as it may keep, chosen by herding, best first. (n, d), (n,)."""
+        n = self.entries.n_per_category
+        return select_per_category(features, clusters.to(features.device), n, select=herding).cpu()
 
     def remove(self, clusters: Iterable[int]) -> None:
         """Forgets all images of these clusters."""

@@ -108,9 +108,13 @@ class StatisticsMethod(ParametricMethod):
     def _replay_loss(self, drawn: Tensor, rows: Tensor) -> Tensor:
         """Cross entropy of features drawn of the clusters at these rows of the statistics. (n, d), (n,) -> ()."""
         head = self._model.head
-        cosines = head(normalize(drawn, dim=1).to(head.prototypes))[:, head.is_open]
+        cosines = self._joined(head(normalize(drawn, dim=1).to(head.prototypes))[:, head.is_open])
         columns = (head.is_open.cumsum(0) - 1)[self._statistics.clusters[rows].to(cosines.device)]
         return labeled_loss((cosines / self._tau).log_softmax(dim=1), columns)
+
+    def _joined(self, cosines: Tensor) -> Tensor:
+        """The cosines with all open clusters, without a gradient where a method keeps prototypes. (n, c) -> (n, c)."""
+        return cosines
 
     def _forget(self, clusters: Iterable[int]) -> None:
         super()._forget(clusters)

@@ -8,9 +8,8 @@ from typing import Unpack
 
 import torch
 from torch import Tensor
-from torch.nn.functional import normalize, pad
+from torch.nn.functional import pad
 
-from igcd.functional.losses import labeled_loss
 from igcd.functional.prototypes import draw_features
 from igcd.functional.sinkhorn import sinkhorn, soft_cross_entropy
 from igcd.methods.base import StageOptions
@@ -85,9 +84,6 @@ class MscIncd(StatisticsMethod):
 
     def _replay(self, n: int, generator: torch.Generator) -> Tensor:
         """Cross entropy of n features drawn from N(μ_c, σ_c²) of earlier categories, all equally often. -> ()."""
-        statistics, head = self._statistics.of, self._model.head
+        statistics = self._statistics.of
         rows = torch.randint(len(self._statistics), (n,), generator=generator)
-        drawn = draw_features(statistics.means, statistics.variances, rows, generator=generator)
-        cosines = self._joined(head(normalize(drawn, dim=1).to(head.prototypes))[:, head.is_open])
-        columns = (head.is_open.cumsum(0) - 1)[self._statistics.clusters[rows].to(cosines.device)]
-        return labeled_loss((cosines / self._tau).log_softmax(dim=1), columns)
+        return self._replay_loss(draw_features(statistics.means, statistics.variances, rows, generator=generator), rows)

@@ -1,4 +1,4 @@
-"""The network as it was before a stage, for the methods that distill from it; and the stage before there is one."""
+"""The network as it was before a stage, for the methods that distill from it."""
 
 from copy import deepcopy
 from types import TracebackType

@@ -8,7 +8,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from igcd.errors import IgcdError
-from igcd.report.paper import PublishedCount, PublishedFigures, published_count, published_figures
+from igcd.report.paper import (
+    PublishedCount,
+    PublishedFigures,
+    later_work_published,
+    published_count,
+    published_figures,
+)
 from igcd.report.run_records import Results, StageResult
 from igcd.report.score_table import groups_of_stage
 from igcd.report.spread import PairedTest, Spread, paired_test, ranks, spread
@@ -102,6 +108,8 @@ class ComparisonTable:
     pairs: Mapping[str, Mapping[tuple[str, str], PairedTest]]
     true_new: Mapping[int, int]
     encoder: str
+    later_work: Mapping[str, Any]
+    """What later work has published for the setting of these runs, an entry of `igcd.report.paper.LATER_WORK`."""
 
     @property
     def stages(self) -> list[tuple[int, list[Column]]]:
@@ -175,6 +183,7 @@ def comparison_table(rows: Sequence[RowRecords]) -> ComparisonTable:
             if stage.stage > 0 or len(runs[0].stages) == 1
         },
         encoder=encoder_note([results.config for results in runs]),
+        later_work=later_work_published(streams[0], [results.config for results in runs]),
     )
 
 

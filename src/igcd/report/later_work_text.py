@@ -2,7 +2,6 @@
 
 from igcd.report.comparison_table import ComparisonTable
 from igcd.report.comparison_text import NO_VALUE, spread_text
-from igcd.report.paper import LATER_WORK
 
 LATER_WORK_NOTE = (
     "Happy: the final stage, New are the categories of that stage alone; M_f by the lowest accuracy on stage 0's "
@@ -13,7 +12,10 @@ LATER_WORK_NOTE = (
 
 
 def later_work_table(table: ComparisonTable) -> tuple[list[str], list[list[str]]] | None:
-    """Heads and rows; published figures stand last, under Happy's definition. None where there is nothing to show."""
+    """Heads and rows; published figures of the same setting stand last, under Happy's definition.
+
+    None where there is nothing to show.
+    """
     columns = table.later_work_columns
     if not columns:
         return None
@@ -22,7 +24,7 @@ def later_work_table(table: ComparisonTable) -> tuple[list[str], list[list[str]]
         [row.name, *(spread_text(row.later_work.get(whose, {}).get(name)) for whose, name in columns)]
         for row in table.rows
     ]
-    for name, figures in LATER_WORK.get(table.stream, {}).get("rows", {}).items():
+    for name, figures in table.later_work.get("rows", {}).items():
         cells = [f"{figures[score]:.1f}" if whose == "Happy" and score in figures else "" for whose, score in columns]
         rows.append([f"↳ published, {name}", *(cell or NO_VALUE for cell in cells)])
     return heads, rows
@@ -30,5 +32,5 @@ def later_work_table(table: ComparisonTable) -> tuple[list[str], list[list[str]]
 
 def later_work_note(table: ComparisonTable) -> str:
     """How to read the table."""
-    setting = LATER_WORK.get(table.stream, {}).get("setting")
+    setting = table.later_work.get("setting")
     return LATER_WORK_NOTE + (f" Published figures: {setting}." if setting else "")

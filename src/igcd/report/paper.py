@@ -5,7 +5,7 @@ tables; `snn_density` is the row "Ours". Percent; a lower M_f is better.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from typing import Any
@@ -130,6 +130,26 @@ LATER_WORK: Mapping[str, Mapping[str, Any]] = json.loads(
     (resources.files("igcd.report") / "later_work.json").read_text(encoding="utf-8")
 )
 """By stream: what later work has published for its layout, under the definition of Happy, and in which setting."""
+
+
+def later_work_published(stream: str, configs: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The entry of `LATER_WORK` that runs of a stream compare with; empty where one of them has another setting.
+
+    >>> sorted(later_work_published("cifar100-cgcd", []))
+    ['holds_for', 'rows', 'setting']
+    >>> later_work_published("cifar100-cgcd", [{"encoder": {"backbone": "resnet18"}}])
+    {}
+    """
+    published = LATER_WORK.get(stream, {})
+    return published if all(_holds(published.get("holds_for", {}), config) for config in configs) else {}
+
+
+def _holds(wanted: Any, found: Any) -> bool:  # noqa: ANN401 - whatever JSON holds
+    """Whether everything that is wanted is found, at any depth; what else is found does not matter."""
+    if isinstance(wanted, Mapping):
+        return isinstance(found, Mapping) and all(_holds(value, found.get(key)) for key, value in wanted.items())
+    return bool(wanted == found)
+
 
 _LIMITS = {
     "images_labeled": "images per category at stage 0",
