@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import torch
 
-from igcd.discoverer import estimator
 from igcd.discoverer.estimator import CategoryDiscoverer
 from igcd.functional import discovery, neighbors, projection, pulling
 from igcd.functional.discovery import discover
@@ -20,7 +19,7 @@ def clouds(n, *, n_clouds=12, width=16, seed=0):
 
 @pytest.fixture
 def low_limits(monkeypatch):
-    for module in (estimator, projection, neighbors):
+    for module in (projection, neighbors):
         monkeypatch.setattr(module, "EXACT_UP_TO", 500)
     graph = neighbors.neighbor_graph
     monkeypatch.setattr(discovery, "neighbor_graph", lambda rows, k: graph(rows, k, approximate_above=500))

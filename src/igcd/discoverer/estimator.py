@@ -35,8 +35,7 @@ from igcd.discoverer.rows import Batch, digests, distinct_rows, rising
 from igcd.discoverer.storing import FITTED, from_state, to_state
 from igcd.functional.calibration import DEFAULT_SHARPNESS, rehearsed_sharpness
 from igcd.functional.discovery import Discovered, discover
-from igcd.functional.neighbors import EXACT_UP_TO
-from igcd.functional.projection import fit_projection_of_all
+from igcd.functional.projection import project_distinct
 from igcd.functional.whitening import Whitening
 from igcd.memory.category_ledger import DiscovererError, Label
 from igcd.memory.support_set import SupportSet
@@ -149,12 +148,11 @@ class CategoryDiscoverer(
         for label in {label for label in labels if label is not None and label in self.ledger_}:
             self.ledger_.find(label)  # a rejected one is an error before anything has changed
         distinct = distinct_rows(X, labels)
-        keys, is_large = distinct.keys, len(distinct.keys) > EXACT_UP_TO
-        if first:  # copies of rows move the principal components of very many rows by little
-            once = X if is_large else X[distinct.first_rows]
-            self._projection = fit_projection_of_all(once, n_components=self.n_components)
-        h = self._projection.of_array(X, distinct.first_rows)
-        if first:
+        keys = distinct.keys
+        if not first:
+            h = self._projection.of_array(X, distinct.first_rows)
+        else:
+            self._projection, h = project_distinct(X, distinct.first_rows, n_components=self.n_components)
             kept, dtype = SupportSet(n_per_category=self.n_kept), self._projection.mean.dtype
             kept.content = h[:0].to(dtype)
             self._kept = KeptRows(self.ledger_, kept)
