@@ -22,7 +22,7 @@ def low_limits(monkeypatch):
     for module in (projection, neighbors):
         monkeypatch.setattr(module, "EXACT_UP_TO", 500)
     graph = neighbors.neighbor_graph
-    monkeypatch.setattr(discovery, "neighbor_graph", lambda rows, k: graph(rows, k, approximate_above=500))
+    monkeypatch.setattr(discovery, "neighbor_graph", partial(graph, approximate_above=500))
     monkeypatch.setattr(discovery, "node_of_rows", partial(pulling.node_of_rows, max_nodes=100))
 
 
@@ -54,6 +54,20 @@ def test_a_mapped_file_in_half_precision_gives_what_exact_rows_give(tmp_path):
     labels, truth = stored.partial_fit(more.astype(np.float16)).labels_[more_y < 6], more_y[more_y < 6]
     assert set(labels[labels != truth].tolist()) <= {-1}  # unsure
     assert (labels == truth).mean() > 0.98
+
+
+@pytest.mark.usefixtures("low_limits")
+def test_the_search_for_neighbors_draws_from_the_random_state():
+    x, y = clouds(1_500)
+    seeds = []
+
+    def search(features, k, *, seed):
+        seeds.append(seed)
+        return neighbors.nearest_neighbors(features, features, k + 1).idx[:, 1:]
+
+    with neighbors.searching_with(search):
+        CategoryDiscoverer(random_state=7).fit(x, partly_labeled(y))
+    assert seeds and set(seeds) == {7}
 
 
 def test_half_and_single_precision_of_the_same_numbers_are_the_same_rows():
