@@ -307,14 +307,6 @@ class CategoryDiscoverer(
         """Which rows have no probable category, or are nearest to a rejected one. (n, d) -> (n,)."""
         return (self._assign(self._compared(X)) == UNLABELED).numpy()
 
-    def sub_categories(self, X: npt.ArrayLike, *, n: int | None = None, granularity: float = 0.0) -> IntArray:
-        """Groups inside rows of one category, numbered from the largest: a preview for `split`. (n, d) -> (n,)."""
-        features = self._read_features(X)
-        h = self._projection.of_array(features)
-        nothing = torch.empty(0, dtype=torch.int64)
-        found = discover(h, h[:0], nothing, n_novel=n, granularity=granularity, whitening=self._means.whitening, seed=0)
-        return np.asarray(found.category.numpy(), dtype=np.int64)
-
     def row_keys(self, X: npt.ArrayLike) -> list[str]:
         """A digest of the content of each row. (n, d) -> n."""
         return [str(key) for key in digests(self._read_features(X))]
