@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets  # type: ignor
 
 from igcd.errors import IgcdError
 from igcd.memory.merging import Standing, merged
+from igcd.types import IntArray
 
 Label = int | float | str
 LabelKind = Literal["int", "float", "text"]
@@ -144,7 +145,7 @@ class CategoryLedger:
         """Marks what turned out to be no category."""
         self.categories[category_id] = replace(self.categories[category_id], status="rejected")
 
-    def labels(self, ids: Sequence[int]) -> npt.NDArray[Any]:
+    def labels(self, ids: Sequence[int] | IntArray) -> npt.NDArray[Any]:
         """The labels that ids stand for now; the unlabeled mark for −1 and for rejected ones. (n,) -> (n,)."""
         mark = [self.unlabeled]
         names = [mark[0] if (now := self.current(c.id)).status == "rejected" else now.label for c in self.categories]
