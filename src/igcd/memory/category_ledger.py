@@ -84,8 +84,9 @@ class CategoryLedger:
             self._check_size(value)
         none = {None, self.unlabeled} | ({"", "-1"} if self.kind == "text" else set())
         labels = [None if value in none else value for value in values]
-        present = np.array([label for label in labels if label is not None] or [0])
-        check_classification_targets(present)
+        present = np.unique([label for label in labels if label is not None] or [0])
+        # Each twice: one label per category is usual here, and scikit-learn would warn that it may be a regression.
+        check_classification_targets(np.repeat(present, 2))
         return [None if label is None else self._checked(label) for label in labels]
 
     def live(self, *statuses: Status) -> list[int]:
