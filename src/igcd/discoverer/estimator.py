@@ -275,7 +275,8 @@ class CategoryDiscoverer(
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """The most probable category of each row, always one of `categories_`; see `assign`. (n, d) -> (n,)."""
-        return self.ledger_.labels(self._answer(X, self._predict_ids))
+        ids = self._answer(X, self._predict_ids)
+        return self.ledger_.labels(ids)
 
     def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """The probability of each category, columns as in `categories_`. (n, d) -> (n, c), rows sum to 1.
@@ -297,7 +298,8 @@ class CategoryDiscoverer(
 
     def assign(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Like `predict`, but with the unlabeled mark (−1 or "") for unsure rows. (n, d) -> (n,)."""
-        return self.ledger_.labels(self._answer(X, self._assign))
+        ids = self._answer(X, self._assign)
+        return self.ledger_.labels(ids)
 
     def is_unsure(self, X: npt.ArrayLike) -> BoolArray:
         """Which rows have no probable category, or are nearest to a rejected one. (n, d) -> (n,)."""
