@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/installed
 
-.PHONY: install demo test test-all test-lowest lint docs bench torture clean
+.PHONY: install demo test test-all test-extras test-lowest lint docs bench torture clean
 
 install: $(INSTALLED)
 
@@ -19,7 +19,7 @@ demo: install
 	$(BIN)/igcd demo --out runs/demo
 
 # Tests start many processes: what is compiled once is kept, also where the environment asks Python to keep nothing.
-test test-all test-lowest: export PYTHONDONTWRITEBYTECODE =
+test test-all test-extras test-lowest: export PYTHONDONTWRITEBYTECODE =
 
 # What a change needs. The workflow on GitHub runs `make test-all`, which adds the tests marked slow, and coverage: counting
 # lines takes half as much time again.
@@ -28,6 +28,15 @@ test: install
 
 test-all: install
 	$(BIN)/python -m pytest --cov --numprocesses auto --dist worksteal
+
+# Tests of `igcd embed --ray`, `igcd count --ray` and `--engine openvino`, which are skipped where the packages are missing: here
+# a skip for want of an extra is a failure. One process, because a Ray cluster has the machine for itself.
+test-extras: install
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[ray,openvino,scale]'
+	mkdir -p build
+	$(BIN)/python -m pytest -rs tests/embedding > build/extras.txt || (cat build/extras.txt; exit 1)
+	cat build/extras.txt
+	! grep -q "the extra" build/extras.txt
 
 # The same tests with the lowest versions that pyproject.toml allows, in an environment of their own; needs uv.
 test-lowest:

@@ -34,7 +34,7 @@ import torch
 from enlarged import real_spread, write_enlarged
 
 from igcd.cli.count import estimate_from, read_features
-from igcd.discoverer import CategoryDiscoverer, estimator
+from igcd.discoverer import CategoryDiscoverer
 from igcd.functional import neighbors, projection
 from igcd.functional.assignment import contingency, match
 from igcd.types import IntArray
@@ -155,7 +155,7 @@ def measure(system: str, n: int, folder: Path, exact_up_to: int, *, profiles: bo
     labels = labels_of(y)
     limit = n if system == "exact" else exact_up_to
     neighbors.neighbor_graph.__kwdefaults__["approximate_above"] = limit
-    projection.EXACT_UP_TO = estimator.EXACT_UP_TO = limit
+    projection.EXACT_UP_TO = limit
     recall, n_found, predicted = 1.0, 0, None
     profile = cProfile.Profile(time.process_time) if profiles else None
     with HighestMemory() as memory:

@@ -57,6 +57,17 @@ def test_labels_are_of_one_kind(model):
         CategoryDiscoverer().fit(blob(0, 2), [0.5, 1.5])
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("names", [np.arange(30), np.arange(30.0), np.array([f"kind {n:02d}" for n in range(30)])])
+def test_one_label_per_category_is_no_regression(names):
+    X = np.random.default_rng(0).normal(size=(90, 5))
+    mark = "" if names.dtype.kind == "U" else -1
+    model = CategoryDiscoverer(n_novel=0).fit(X, np.concatenate([names, np.full(60, mark, dtype=names.dtype)]))
+    assert model.categories_.tolist() == names.tolist()
+    with pytest.raises(ValueError, match="continuous"):
+        CategoryDiscoverer().fit(X, np.linspace(0, 1, 90))
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

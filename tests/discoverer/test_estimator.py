@@ -12,7 +12,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from igcd.discoverer import CategoryDiscoverer, estimator
+from igcd.discoverer import CategoryDiscoverer, decisions, estimator
 from igcd.functional.assignment import contingency, match
 from igcd.functional.discovery import discover
 from igcd.memory.category_ledger import DiscovererError
@@ -259,6 +259,63 @@ def test_a_category_of_two_clouds_has_two_parts():
     assert {*parts[:30]} | {*parts[30:]} == {0, 1} and len({*parts[:30]}) == len({*parts[30:]}) == 1
     assert np.unique(model.sub_categories(X[truth >= 4], n=3)).tolist() == [0, 1, 2]
     assert len(model.categories_) == 5, "a preview changes nothing"
+
+
+def test_a_category_can_be_split_further_by_its_name():
+    X, truth = blobs(range(6))
+    names = np.array(["a", "b", "c", "d", "e", "e"])[truth]
+    model = CategoryDiscoverer().fit(X, names)
+    parts, keys = model.sub_categories("e"), model.kept_keys("e")
+    assert np.unique(parts).tolist() == [0, 1] and len(parts) == len(keys) == 50
+    cloud = dict(zip(model.row_keys(X), truth.tolist(), strict=True))
+    of_parts = [{cloud[key] for key, part in zip(keys, parts, strict=True) if part == which} for which in (0, 1)]
+    assert sorted(map(tuple, of_parts)) == [(4,), (5,)]
+    smaller = [key for key, part in zip(keys, parts, strict=True) if part == 1]
+    model.split("e", X[np.isin(model.row_keys(X), smaller)], name="f")
+    assert set(model.kept_keys("f")) == set(smaller)
+    assert np.unique(model.sub_categories("a", n=2)).tolist() == [0, 1]
+    with pytest.raises(DiscovererError, match="there is no category 'z'; take one of 'a', 'b'"):
+        model.sub_categories("z")
+
+
+def test_one_row_is_one_group():
+    X, y, _ = a_start()
+    model = CategoryDiscoverer().fit(X, y)
+    assert model.sub_categories(X[:1]).tolist() == [0]
+    assert model.sub_categories(X[:2], n=2).tolist() in ([0, 1], [1, 0])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        *(
+            ({"n": n}, rf"n must be a whole number from 1 to the number of rows, 7, .*got {n!r}")
+            for n in (-2, 0, 2.5, 8)
+        ),
+        *(
+            ({"granularity": g}, rf"granularity must be a number from -100 to 100, got {g!r}")
+            for g in (float("nan"), 101, "fine", None)
+        ),
+    ],
+)
+def test_groups_that_cannot_be_are_refused(change, message):
+    X, y, _ = a_start()
+    model = CategoryDiscoverer().fit(X, y)
+    with pytest.raises(DiscovererError, match=message):
+        model.sub_categories(X[:7], **change)
+
+
+def test_sub_categories_draw_from_the_random_state(monkeypatch):
+    seeds = []
+
+    def noted(*args, seed, **options):
+        seeds.append(seed)
+        return discover(*args, seed=seed, **options)
+
+    monkeypatch.setattr(decisions, "discover", noted)
+    X, y, _ = a_start()
+    CategoryDiscoverer(random_state=7).fit(X, y).sub_categories(X[:9])
+    assert seeds == [7]
 
 
 def test_the_core_is_asked_once(monkeypatch):

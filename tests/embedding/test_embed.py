@@ -70,13 +70,21 @@ def test_shards_become_one_mapped_file_with_ids(tmp_path, files, encoder):
     assert embed(files, EmbeddedFolder.open(tmp_path / "out"), Here(encoder)) == 0
 
 
+def test_progress_is_told_after_each_batch(tmp_path, files, encoder, monkeypatch):
+    monkeypatch.setattr("igcd.embedding.embed.BATCH", 2)
+    folder, reported = begin(tmp_path / "out", files, encoder), []
+    embed(files, folder, Here(encoder), progress=lambda *state: reported.append(state))
+    # One image of the second shard, the sixth of all, cannot be read: it counts when the next batch is done.
+    assert reported == [(n, 11) for n in (0, 2, 4, 5, 8, 10, 11)]
+
+
 def test_a_stopped_run_goes_on_and_gives_the_same_bytes(tmp_path, files, encoder):
     class StopsAfter:
         def __init__(self, n_shards):
             self.n_shards = n_shards
 
-        def __call__(self, images, shards, done):
-            Here(encoder)(images, dict(list(shards.items())[: self.n_shards]), done)
+        def __call__(self, images, shards, done, progress):
+            Here(encoder)(images, dict(list(shards.items())[: self.n_shards]), done, progress)
             raise KeyboardInterrupt
 
     folder = begin(tmp_path / "stopped", files, encoder)

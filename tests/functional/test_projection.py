@@ -9,6 +9,7 @@ from igcd.functional.projection import (
     Projection,
     fit_projection,
     fit_projection_of_all,
+    project_distinct,
     project_together,
 )
 
@@ -113,6 +114,24 @@ def test_few_rows_keep_all_directions_for_later_ones():
     for n_components, rows in ((None, features), (5, features[:1])):
         as_they_are = fit_projection_of_all(rows, n_components=n_components)
         torch.testing.assert_close(as_they_are.of_array(rows), normalize(torch.from_numpy(rows), dim=1))
+
+
+def test_sets_of_few_rows_are_projected_together_as_one_table_is():
+    features = torch.randn(9, 20, generator=torch.Generator().manual_seed(11))
+    of_all = fit_projection_of_all(features.numpy(), n_components=N_COMPONENTS)
+    assert torch.equal(torch.cat(project_together(features[:4], features[4:])), of_all(features))
+
+
+@pytest.mark.parametrize(("limit", "n_fitted"), [(4, 6), (5, 5)])
+def test_each_content_is_projected_once_and_fitted_once_unless_they_are_very_many(limit, n_fitted, monkeypatch):
+    features = np.random.default_rng(5).normal(1, 1, (6, 3)).astype(np.float32)
+    features[4] = features[1]
+    first_rows = np.array([5, 0, 1, 3, 2])
+    monkeypatch.setattr("igcd.functional.projection.EXACT_UP_TO", limit)
+    projection, projected = project_distinct(features, first_rows, n_components=2)
+    expected = fit_projection(features if n_fitted == 6 else features[first_rows], n_components=2)
+    assert torch.equal(projection.components, expected.components)
+    torch.testing.assert_close(projected.float(), expected(torch.from_numpy(features[first_rows])), rtol=0, atol=1e-3)
 
 
 def test_a_projection_can_be_stored():

@@ -1,7 +1,9 @@
-"""Where tables go."""
+"""Where tables go, and what stands beside a bar."""
 
 from rich.console import Console
 from rich.markup import escape
+from rich.progress import ProgressColumn, Task
+from rich.text import Text
 
 from igcd.errors import excerpt
 
@@ -29,6 +31,15 @@ def plain(text: str) -> str:
     '\\[/]\\[red]\\x1b'
     """
     return escape(excerpt(text))
+
+
+class Speed(ProgressColumn):
+    """How many are done per second, as soon as that can be told: "58.3/s"."""
+
+    def render(self, task: Task) -> Text:
+        """The speed of the last half minute, or of all of it at the end."""
+        speed = task.finished_speed or task.speed
+        return Text("" if speed is None else f"{speed:,.1f}/s", style="progress.data.speed")
 
 
 class Waiting:

@@ -52,7 +52,7 @@ def count(
         int | None, typer.Option(help="Upper limit for kmeans and silhouette.", show_default=False)
     ] = None,
     starts: Annotated[int, typer.Option(help="Starts of each k-means, of which the best is kept.")] = 1,
-    seed: Annotated[int, typer.Option(help="Random seed of kmeans and silhouette.", min=0, max=MAX_SEED)] = 0,
+    seed: Annotated[int, typer.Option(help="Random seed of what is drawn.", min=0, max=MAX_SEED)] = 0,
     ray: Annotated[
         str | None,
         typer.Option(
@@ -130,25 +130,33 @@ def estimate_from(
 ) -> "tuple[CountEstimate, int]":
     """The estimate and the number of labeled categories. (n, d), n names, empty or -1 where there is no label.
 
-    Each content counts once, and rows come in the order that `CategoryDiscoverer` has them in: where only a sample of
-    very many is looked at, it is the same, and so is the answer.
+    `density` takes the steps of `CategoryDiscoverer.fit`: each content once, in an order that depends on content alone,
+    the same projection, the same core. So both find as many, to the last bit of what they compute.
     """
     import numpy as np
     import torch
 
     from igcd.discoverer.rows import distinct_rows
-    from igcd.functional.counting import estimate_count
+    from igcd.functional.counting import check_unlabeled, count_projected, estimate_count
+    from igcd.functional.projection import project_distinct
 
     distinct = distinct_rows(embeddings, [None if name in NO_LABEL else name for name in names])
-    codes = {name: code for code, name in enumerate(sorted({str(name) for name in distinct.labels if name}))}
+    codes = {name: code for code, name in enumerate(_in_order({str(name) for name in distinct.labels if name}))}
     rows = np.array([codes[str(name)] if name else -1 for name in distinct.labels], dtype=np.int64)
+    labels = torch.from_numpy(rows[rows >= 0])
+    check_unlabeled(len(rows) - len(labels))
+    if method == "density":
+        _, projected = project_distinct(embeddings, distinct.first_rows)
+        is_labeled = torch.from_numpy(rows >= 0)
+        found = count_projected(projected, is_labeled, labels, granularity=granularity, seed=seed)
+        return found, len(codes)
     labeled, unlabeled = (
         torch.from_numpy(_near_one(embeddings, distinct.first_rows[chosen])) for chosen in (rows >= 0, rows < 0)
     )
     estimate = estimate_count(
         method,  # type: ignore[arg-type]  # one of METHODS, which count() has checked
         labeled,
-        torch.from_numpy(rows[rows >= 0]),
+        labels,
         unlabeled,
         generator=torch.Generator().manual_seed(seed),
         granularity=granularity,
@@ -156,6 +164,16 @@ def estimate_from(
         n_starts=n_starts,
     )
     return estimate, len(codes)
+
+
+def _in_order(names: set[str]) -> list[str]:
+    """Names in the order in which `CategoryDiscoverer` numbers categories: whole numbers as numbers, others as texts.
+
+    >>> _in_order({"10", "9", "-3"}), _in_order({"10", "9", "fox"})
+    (['-3', '9', '10'], ['10', '9', 'fox'])
+    """
+    is_whole = all(name.removeprefix("-").isdecimal() for name in names)
+    return sorted(names, key=lambda name: (int(name), name)) if is_whole else sorted(names)
 
 
 def read_features(path: Path) -> "npt.NDArray[np.floating]":
@@ -174,7 +192,8 @@ def read_features(path: Path) -> "npt.NDArray[np.floating]":
     if not (np.issubdtype(table.dtype, np.integer) or np.issubdtype(table.dtype, np.floating)):
         raise IgcdError(f"{path} must hold numbers, got {table.dtype}; save the embeddings as float32")
     keeps_half = table.dtype == np.float16 and len(table) > EXACT_UP_TO  # twice the memory would be a lot there
-    numbers = table if keeps_half else table.astype(np.result_type(table.dtype, np.float32), copy=False)
+    dtype = np.float32 if table.dtype in (np.float16, np.float32) else np.float64  # as `CategoryDiscoverer` has them
+    numbers = table if keeps_half else table.astype(dtype, copy=False)
     finite = np.isfinite(numbers).all(axis=1)
     if not finite.all():
         raise IgcdError(

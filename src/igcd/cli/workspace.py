@@ -325,14 +325,14 @@ def predict_with_workspace(folder: Path, paths: Sequence[Path], *, as_json: bool
 
 @contextmanager
 def progress_bar(title: str) -> "Iterator[Progress]":
-    """A bar with the time left on standard error, from the first call on."""
+    """A bar with the speed and the time left on standard error, from the first call on."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
-    from igcd.cli.console import Waiting
+    from igcd.cli.console import Speed, Waiting
 
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Speed(), TimeRemainingColumn())
     bar = Bar(*columns, console=Console(stderr=True), transient=True)
     task = bar.add_task(title, total=None)
     waiting = Waiting(bar.console)

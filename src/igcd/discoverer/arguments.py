@@ -18,15 +18,15 @@ MAX_COUNT = 10**9
 MAX_GRANULARITY = 100
 """Heights are divided by e to this power; beyond it they are no numbers any more."""
 _COUNT = f"a whole number from 1 to {MAX_COUNT:,}"
+_GRANULARITY = f"a number from {-MAX_GRANULARITY} to {MAX_GRANULARITY}"
 
 
 def check_parameters(params: Mapping[str, Any]) -> None:
     """Refuses the first parameter that makes no sense, and says what would."""
     unsure, n_kept, n_novel = params["unsure"], params["n_kept"], params["n_novel"]
-    is_moderate = is_finite_number(params["granularity"]) and abs(params["granularity"]) <= MAX_GRANULARITY
     checks: list[tuple[str, bool, str]] = [
         ("n_novel", n_novel is None or n_novel == 0 or is_count(n_novel), "a whole number of 0 or more, or None"),
-        ("granularity", is_moderate, f"a number from {-MAX_GRANULARITY} to {MAX_GRANULARITY}"),
+        ("granularity", _is_moderate(params["granularity"]), _GRANULARITY),
         ("n_components", params["n_components"] is None or is_count(params["n_components"]), f"{_COUNT}, or None"),
         ("unsure", unsure is None or (is_finite_number(unsure) and 0 <= unsure <= 1), "a number from 0 to 1, or None"),
         ("n_kept", is_count(n_kept) and n_kept >= 2, "a whole number of 2 or more"),
@@ -46,6 +46,16 @@ def check_parameters(params: Mapping[str, Any]) -> None:
     for name, is_right, wanted in checks:
         if not is_right:
             raise DiscovererError(f"{name} must be {wanted}, got {params[name]!r}; change it")
+
+
+def check_grouping(n: object, granularity: object, *, n_rows: int) -> None:
+    """Refuses a number of groups that so many rows cannot have, and a granularity that makes no sense."""
+    if not (n is None or (is_count(n) and n <= n_rows)):  # type: ignore[operator]  # a number by now
+        raise DiscovererError(
+            f"n must be a whole number from 1 to the number of rows, {n_rows}, or None, got {n!r}; change it"
+        )
+    if not _is_moderate(granularity):
+        raise DiscovererError(f"granularity must be {_GRANULARITY}, got {granularity!r}; change it")
 
 
 def check_labels(
@@ -103,6 +113,10 @@ def is_count(value: object) -> bool:
 
 def _is_whole(value: object) -> bool:
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def _is_moderate(granularity: object) -> bool:
+    return is_finite_number(granularity) and abs(granularity) <= MAX_GRANULARITY  # type: ignore[arg-type]  # a number
 
 
 def is_finite_number(value: object) -> bool:

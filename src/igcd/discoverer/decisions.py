@@ -10,9 +10,11 @@ import torch
 from sklearn.utils.validation import check_is_fitted  # type: ignore[import-untyped]
 
 from igcd.discoverer.all_or_nothing import all_or_nothing
+from igcd.discoverer.arguments import check_grouping
 from igcd.discoverer.category_means import CategoryMeans
 from igcd.discoverer.kept_rows import KeptRows
 from igcd.discoverer.rows import digests
+from igcd.functional.discovery import discover
 from igcd.functional.projection import Projection
 from igcd.memory.category_ledger import CategoryLedger, DiscovererError, Label
 from igcd.types import IntArray
@@ -30,6 +32,7 @@ class Decisions:
     _projection: Projection
     _row_ids: IntArray
     _row_keys: npt.NDArray[np.str_]
+    random_state: int
 
     def _read_features(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         raise NotImplementedError
@@ -59,6 +62,38 @@ class Decisions:
         self._kept.join(target.id, gone_ids)
         self._means.join(target.id, gone_ids)
         return self
+
+    def sub_categories(
+        self, category_or_rows: Label | npt.ArrayLike, *, n: int | None = None, granularity: float = 0.0
+    ) -> IntArray:
+        """Groups inside a category, numbered from the largest: a preview for `split`. -> (n,), the group of each row.
+
+        Of the rows kept of a category, by its name, in the order of `kept_keys`; or of any rows (n, d). `n` says how
+        many groups, if that is known, and `granularity` is that of `fit`.
+        """
+        check_is_fitted(self)
+        if np.ndim(category_or_rows) == 0:  # a name
+            h = self._kept.rows_of(self.ledger_.find(category_or_rows).id)  # type: ignore[arg-type]  # no table
+        else:
+            h = self._projection.of_array(self._read_features(category_or_rows))
+        check_grouping(n, granularity, n_rows=len(h))
+        if len(h) < 2:
+            return np.zeros(len(h), dtype=np.int64)
+        found = discover(
+            h,
+            h[:0],
+            torch.empty(0, dtype=torch.int64),
+            n_novel=n,
+            granularity=granularity,
+            whitening=self._means.whitening,
+            seed=self.random_state,
+        )
+        return np.asarray(found.category.numpy(), dtype=np.int64)
+
+    def kept_keys(self, category: Label) -> list[str]:
+        """The rows kept of a category, as `row_keys` digests them."""
+        check_is_fitted(self)
+        return self._kept.keys_of(self.ledger_.find(category).id)
 
     @all_or_nothing
     def split(self, category: Label, X: npt.ArrayLike, *, name: Label | None = None) -> Label:

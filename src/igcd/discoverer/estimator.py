@@ -5,7 +5,7 @@ new and how many is answered by `functional.discovery`.
 """
 # ruff: noqa: N803 - X is what scikit-learn calls the features
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Literal, Self
 
@@ -31,12 +31,11 @@ from igcd.discoverer.kept_rows import KeptRows
 from igcd.discoverer.naming import named_by
 from igcd.discoverer.plots import Plots
 from igcd.discoverer.reports import Discovery, novel_members
-from igcd.discoverer.rows import Batch, digests, distinct_rows, rising
+from igcd.discoverer.rows import Batch, answer_in_parts, digests, distinct_rows, rising
 from igcd.discoverer.storing import FITTED, from_state, to_state
 from igcd.functional.calibration import DEFAULT_SHARPNESS, rehearsed_sharpness
 from igcd.functional.discovery import Discovered, discover
-from igcd.functional.neighbors import EXACT_UP_TO
-from igcd.functional.projection import fit_projection_of_all
+from igcd.functional.projection import project_distinct
 from igcd.functional.whitening import Whitening
 from igcd.memory.category_ledger import DiscovererError, Label
 from igcd.memory.support_set import SupportSet
@@ -149,12 +148,11 @@ class CategoryDiscoverer(
         for label in {label for label in labels if label is not None and label in self.ledger_}:
             self.ledger_.find(label)  # a rejected one is an error before anything has changed
         distinct = distinct_rows(X, labels)
-        keys, is_large = distinct.keys, len(distinct.keys) > EXACT_UP_TO
-        if first:  # copies of rows move the principal components of very many rows by little
-            once = X if is_large else X[distinct.first_rows]
-            self._projection = fit_projection_of_all(once, n_components=self.n_components)
-        h = self._projection.of_array(X, distinct.first_rows)
-        if first:
+        keys = distinct.keys
+        if not first:
+            h = self._projection.of_array(X, distinct.first_rows)
+        else:
+            self._projection, h = project_distinct(X, distinct.first_rows, n_components=self.n_components)
             kept, dtype = SupportSet(n_per_category=self.n_kept), self._projection.mean.dtype
             kept.content = h[:0].to(dtype)
             self._kept = KeptRows(self.ledger_, kept)
@@ -277,49 +275,45 @@ class CategoryDiscoverer(
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """The most probable category of each row, always one of `categories_`; see `assign`. (n, d) -> (n,)."""
-        ids = self._predict_ids(self._compared(X))
-        return self.ledger_.labels(ids.tolist())
+        ids = self._answer(X, self._predict_ids)
+        return self.ledger_.labels(ids)
 
     def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """The probability of each category, columns as in `categories_`. (n, d) -> (n, c), rows sum to 1.
 
         Calibrated by rehearsals with hidden labels where there are enough of them.
         """
-        rows = self._compared(X)
-        return self._means.probs(rows, self._live_ids()).numpy()
+        return self._answer(X, lambda rows: self._means.probs(rows, self._live_ids()))
 
     def predict_none(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """The probability that a row is of none of the categories, before looking: one in two. (n, d) -> (n,).
 
         Calibrated on labeled rows, each asked as if its own category were unknown.
         """
-        rows = self._compared(X)
-        return self._means.none_probs(rows).numpy()
+        return self._answer(X, lambda rows: self._means.none_probs(rows))
 
     def transform(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Cosine similarity to the mean of each category, columns as in `categories_`. (n, d) -> (n, c)."""
-        return (self._compared(X) @ normalize(torch.from_numpy(self.means_), dim=1).T).numpy()
+        return self._answer(X, lambda rows: rows @ normalize(torch.from_numpy(self.means_), dim=1).T)
 
     def assign(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Like `predict`, but with the unlabeled mark (−1 or "") for unsure rows. (n, d) -> (n,)."""
-        ids = self._assign(self._compared(X))
-        return self.ledger_.labels(ids.tolist())
+        ids = self._answer(X, self._assign)
+        return self.ledger_.labels(ids)
 
     def is_unsure(self, X: npt.ArrayLike) -> BoolArray:
         """Which rows have no probable category, or are nearest to a rejected one. (n, d) -> (n,)."""
-        return (self._assign(self._compared(X)) == UNLABELED).numpy()
-
-    def sub_categories(self, X: npt.ArrayLike, *, n: int | None = None, granularity: float = 0.0) -> IntArray:
-        """Groups inside rows of one category, numbered from the largest: a preview for `split`. (n, d) -> (n,)."""
-        features = self._read_features(X)
-        h = self._projection.of_array(features)
-        nothing = torch.empty(0, dtype=torch.int64)
-        found = discover(h, h[:0], nothing, n_novel=n, granularity=granularity, whitening=self._means.whitening, seed=0)
-        return np.asarray(found.category.numpy(), dtype=np.int64)
+        return np.asarray(self._answer(X, self._assign) == UNLABELED)
 
     def row_keys(self, X: npt.ArrayLike) -> list[str]:
         """A digest of the content of each row. (n, d) -> n."""
         return [str(key) for key in digests(self._read_features(X))]
+
+    def _answer(self, X: npt.ArrayLike, answer: Callable[[Tensor], Tensor]) -> npt.NDArray[Any]:
+        """What is answered about whitened rows, part by part. (n, d) -> (n, …)."""
+        check_is_fitted(self)
+        project, whiten = self._projection.of_array, self._whitened
+        return answer_in_parts(X, read=self._read_features, answer=lambda part: answer(whiten(project(part))))
 
     def _predict_ids(self, rows: Tensor) -> Tensor:
         return self._means.predict(rows, self._live_ids())

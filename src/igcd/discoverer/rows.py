@@ -2,12 +2,13 @@
 
 import hashlib
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from torch import Tensor
 
 from igcd.memory.category_ledger import Label
@@ -55,6 +56,29 @@ def distinct_rows(features: npt.NDArray[Any], labels: Sequence[Label | None]) ->
     """
     keys, first_rows, of_row = np.unique(digests(features), return_index=True, return_inverse=True)
     return DistinctRows(keys, first_rows.astype(np.int64), of_row, one_label_each(labels, of_row, len(keys)))
+
+
+def answer_in_parts(
+    X: npt.ArrayLike,  # noqa: N803 - as scikit-learn calls it
+    *,
+    read: Callable[[npt.ArrayLike], npt.NDArray[Any]],
+    answer: Callable[[npt.NDArray[Any]], Tensor],
+) -> npt.NDArray[Any]:
+    """What is answered about each row, with the rows of one part in memory beside the answers. (n, d) -> (n, …).
+
+    `read` checks rows and makes them a table. A table that is there, perhaps a mapped file of any length, is read part
+    by part; whatever else comes is read as a whole.
+    """
+    is_table = isinstance(X, np.ndarray) and X.ndim == 2 and len(X) > 0
+    table: npt.NDArray[Any] = X if is_table else read(X)  # type: ignore[assignment]  # an array in either case
+    answers = torch.empty(0)
+    for start in range(0, len(table), _ROWS_AT_A_TIME):
+        part = table[start : start + _ROWS_AT_A_TIME]
+        found = answer(read(part) if is_table else part)
+        if start == 0:
+            answers = found.new_empty(len(table), *found.shape[1:])
+        answers[start : start + len(part)] = found
+    return answers.numpy()
 
 
 def rising(labels: set[Label]) -> list[Label]:

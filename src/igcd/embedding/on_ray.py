@@ -38,7 +38,13 @@ class OnRay:
         self._cluster, self._engine = cluster, engine
         self._config = config.model_dump(mode="json")
 
-    def __call__(self, images: FileImages, shards: dict[int, range], done: Callable[[int, Shard], None]) -> None:
+    def __call__(
+        self,
+        images: FileImages,
+        shards: dict[int, range],
+        done: Callable[[int, Shard], None],
+        progress: Callable[[int], None],  # noqa: ARG002 - workers tell nothing before a shard is whole
+    ) -> None:
         """Calls `done` with each shard as it arrives."""
 
         def job(number: int) -> tuple[str, list[str]]:

@@ -71,14 +71,24 @@ def estimate_count(
 def count_by_density(labeled: Tensor, labels: Tensor, unlabeled: Tensor, *, granularity: float = 0.0) -> CountEstimate:
     """Known categories, and the new ones that the discovery core finds among the unlabeled images.
 
-    (m, d), (m,), (n, d). Features are centered, reduced and normalised, as everywhere that the core is asked; so
-    `CategoryDiscoverer` finds as many. `granularity` is that of `discover`.
+    (m, d), (m,), (n, d). Features are centered, reduced and normalised, as everywhere that the core is asked.
     """
-    known_ids, _ = distinct(labels)
-    known, unknown = project_together(labeled, unlabeled)
-    found = discover(unknown, known, labels, granularity=granularity)
+    rows = torch.cat(project_together(labeled, unlabeled))
+    is_labeled = torch.arange(len(rows)) < len(labeled)
+    return count_projected(rows, is_labeled, labels, granularity=granularity)
+
+
+def count_projected(
+    rows: Tensor, is_labeled: Tensor, labels: Tensor, *, granularity: float = 0.0, seed: int = 0
+) -> CountEstimate:
+    """The same for images as they are compared, see `functional.projection`. (n, c), (n,), (m,) of those labeled.
+
+    `granularity` and `seed` are those of `discover`.
+    """
+    # Copies without a name: the core lets go of them when it has made its own.
+    found = discover(rows[~is_labeled], rows[is_labeled], labels, granularity=granularity, seed=seed)
     details = {"height": found.cut.height, "neighbor_recall": found.recall}
-    return CountEstimate("density", len(known_ids) + found.n_novel, found.n_novel, 1, details)
+    return CountEstimate("density", found.n_known + found.n_novel, found.n_novel, 1, details)
 
 
 def count_by_kmeans(
@@ -233,6 +243,12 @@ def _draw_seed(generator: torch.Generator) -> int:
     return int(torch.randint(2**31, (1,), generator=generator))
 
 
+def check_unlabeled(n: int) -> None:
+    """Refuses to count among so few."""
+    if n < 2:
+        raise IgcdError(f"counting needs two unlabeled images at least, got {n}; give more")
+
+
 def _check(labeled: Tensor, labels: Tensor, unlabeled: Tensor) -> None:
     if labeled.ndim != 2 or unlabeled.ndim != 2 or labeled.shape[1] != unlabeled.shape[1]:
         raise IgcdError(
@@ -241,8 +257,7 @@ def _check(labeled: Tensor, labels: Tensor, unlabeled: Tensor) -> None:
         )
     if len(labels) != len(labeled):
         raise IgcdError(f"expected one label per labeled image, got {len(labels)} for {len(labeled)}; align them")
-    if len(unlabeled) < 2:
-        raise IgcdError(f"counting needs two unlabeled images at least, got {len(unlabeled)}; give more")
+    check_unlabeled(len(unlabeled))
     for name, features in (("labeled", labeled), ("unlabeled", unlabeled)):
         # A sum is finite only if all that is summed is, and it needs no table of truths as large as the features.
         finite = features.sum(dim=1, dtype=torch.float64).isfinite()

@@ -15,6 +15,8 @@ from igcd.functional.neighbors import Neighbors
 
 PeakCount = Literal["each", "total"]
 """Whether peaks are counted in each category or in all together, see `peak_count_error`."""
+CANDIDATES = (3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40)
+"""Each K that is tried, where no others are given."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,7 @@ def choose_n_neighbors(
     neighbors: Neighbors,
     categories: Tensor,
     *,
-    candidates: Sequence[int] = (3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40),
+    candidates: Sequence[int] = CANDIDATES,
     overlap_factor: int = 2,
     max_iou: float = 0.6,
     count: PeakCount = "each",

@@ -106,7 +106,7 @@ def discover(
         return Discovered(whitening, means, known_ids, owners[:0], owners[:0], Cut(len(known_ids), 0.0))
     rows = whitening(torch.cat([labeled.to(unlabeled.dtype), unlabeled]))
     del unlabeled  # of a million rows every copy counts
-    scene = Scene.of(rows, owners, len(known_ids), with_blind=n_novel is None)
+    scene = Scene.of(rows, owners, len(known_ids), with_blind=n_novel is None, seed=seed)
     if n_novel is not None:
         smallest = _smallest_with(scene, n_novel, smallest)
         cut = Cut(len(known_ids) + n_novel, _height_with(scene, n_novel, smallest))
@@ -199,19 +199,19 @@ class Scene:
     def between(cls, unlabeled: Tensor, labeled: Tensor, owners: Tensor, *, seed: int = 0) -> Self:
         """The scene of unlabeled rows and of rows of known categories, numbered from 0. (n, d), (m, d), (m,)."""
         whitening = fit_whitening_with(unlabeled, labeled, owners, seed=seed)
-        return cls.of(whitening(torch.cat([labeled, unlabeled])), owners, int(owners.max()) + 1)
+        return cls.of(whitening(torch.cat([labeled, unlabeled])), owners, int(owners.max()) + 1, seed=seed)
 
     @classmethod
-    def of(cls, rows: Tensor, owners: Tensor, n_known: int, *, with_blind: bool = False) -> Self:
+    def of(cls, rows: Tensor, owners: Tensor, n_known: int, *, with_blind: bool = False, seed: int = 0) -> Self:
         """The scene of whitened rows, of which the first are of known categories 0 to `n_known` − 1. (m + n, d), (m,).
 
-        `with_blind` prepares for `choose_cut`.
+        `with_blind` prepares for `choose_cut`; `seed` is that of an approximate graph.
         """
         n_labeled = len(owners)
         node, neighbors = torch.arange(len(rows)), torch.zeros(len(rows), 1, dtype=torch.int64)
         pulled, densities, recall = rows, torch.ones(len(rows)), 1.0
         if len(rows) > 1:
-            graph = neighbor_graph(rows, min(N_NEIGHBORS, len(rows) - 1))
+            graph = neighbor_graph(rows, min(N_NEIGHBORS, len(rows) - 1), seed=seed)
             neighbors, pulled, densities, recall = graph.idx, pull_together(rows, graph), density(graph), graph.recall
             node = node_of_rows(pulled, graph.idx)
         parts, part_of = parts_of_categories(pulled[:n_labeled], owners)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from igcd.errors import IgcdError
-from igcd.functional.density import choose_n_neighbors
+from igcd.functional.density import CANDIDATES, choose_n_neighbors
 from igcd.functional.discovery import smallest_size
 from igcd.functional.grouping import distinct
 from igcd.functional.heights import Heights
@@ -22,10 +22,10 @@ from igcd.functional.neighbors import neighbor_graph
 from igcd.functional.novelty import calibrate_margin
 from igcd.functional.projection import project_together
 
-MAX_K = 40
+MAX_K = max(CANDIDATES)
 """The largest K that is tried."""
-MIN_LABELED = 7
-"""The smallest K that is tried is 3, with K^d 6: fewer rows have no six neighbors."""
+MIN_LABELED = 2 * min(CANDIDATES) + 1
+"""The smallest K that is tried is 3, with K^d 6: fewer than 7 rows have no six neighbors."""
 
 
 @dataclass(frozen=True)

@@ -110,8 +110,8 @@ def fit_projection(features: Tensor | npt.NDArray[Any], *, n_components: int = 1
     return Projection(mean, (directions * largest.sign()).to(mean), exponent)
 
 
-def fit_projection_of_all(features: npt.NDArray[Any], *, n_components: int | None) -> Projection:
-    """The same for any number of rows, and for later ones: with fewer than components all directions are kept.
+def fit_projection_of_all(features: Tensor | npt.NDArray[Any], *, n_components: int | None) -> Projection:
+    """The same for any number of rows, and for later ones: with no more rows than components all directions are kept.
 
     None keeps all directions as well, and rows are not centered then.
     """
@@ -121,13 +121,29 @@ def fit_projection_of_all(features: npt.NDArray[Any], *, n_components: int | Non
     exponent = _exponent_of(features)
     mean = _mean_of(features, exponent)
     is_centered = n_components is not None and n_rows > 1
-    return Projection(mean if is_centered else torch.zeros_like(mean), torch.eye(width, dtype=mean.dtype), exponent)
+    return Projection(mean if is_centered else torch.zeros_like(mean), torch.eye(width).to(mean), exponent)
 
 
 def project_together(*features: Tensor, n_components: int = N_COMPONENTS) -> list[Tensor]:
     """Sets of features in the space of one projection, fitted to all of them: what the discovery core looks at."""
-    project = fit_projection(torch.cat(features), n_components=n_components)
+    project = fit_projection_of_all(torch.cat(features), n_components=n_components)
     return [project(part) for part in features]
+
+
+def project_distinct(
+    X: npt.NDArray[Any],  # noqa: N803 - as scikit-learn calls it
+    first_rows: IntArray,
+    *,
+    n_components: int | None = N_COMPONENTS,
+) -> tuple[Projection, Tensor]:
+    """The projection of a table that may be a mapped file, and each content of it once. (n, d), (u,) -> (u, c).
+
+    `first_rows` are where each content stands first, and it counts once; but copies of rows move the principal
+    components of very many rows by little, so that those are fitted to the table as it is.
+    """
+    once = X if len(first_rows) > EXACT_UP_TO else X[first_rows]
+    projection = fit_projection_of_all(once, n_components=n_components)
+    return projection, projection.of_array(X, first_rows)
 
 
 def _exponent_of(features: Tensor | npt.NDArray[Any]) -> int:

@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets  # type: ignor
 
 from igcd.errors import IgcdError
 from igcd.memory.merging import Standing, merged
+from igcd.types import IntArray
 
 Label = int | float | str
 LabelKind = Literal["int", "float", "text"]
@@ -83,8 +84,9 @@ class CategoryLedger:
             self._check_size(value)
         none = {None, self.unlabeled} | ({"", "-1"} if self.kind == "text" else set())
         labels = [None if value in none else value for value in values]
-        present = np.array([label for label in labels if label is not None] or [0])
-        check_classification_targets(present)
+        present = np.unique([label for label in labels if label is not None] or [0])
+        # Each twice: one label per category is usual here, and scikit-learn would warn that it may be a regression.
+        check_classification_targets(np.repeat(present, 2))
         return [None if label is None else self._checked(label) for label in labels]
 
     def live(self, *statuses: Status) -> list[int]:
@@ -144,7 +146,7 @@ class CategoryLedger:
         """Marks what turned out to be no category."""
         self.categories[category_id] = replace(self.categories[category_id], status="rejected")
 
-    def labels(self, ids: Sequence[int]) -> npt.NDArray[Any]:
+    def labels(self, ids: Sequence[int] | IntArray) -> npt.NDArray[Any]:
         """The labels that ids stand for now; the unlabeled mark for −1 and for rejected ones. (n,) -> (n,)."""
         mark = [self.unlabeled]
         names = [mark[0] if (now := self.current(c.id)).status == "rejected" else now.label for c in self.categories]
