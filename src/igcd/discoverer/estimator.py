@@ -78,6 +78,7 @@ class CategoryDiscoverer(
     category_ids_: their ids, which stay whatever they are renamed to.
     labels_: label of every row of the last call; the unlabeled mark (−1 or "") where unsure.
     n_novel_: how many of the categories were found and not named yet.
+    n_groups_: groups, known and new, at which the tree of the last call was cut.
     neighbor_recall_: share of the true neighbors that the last call looked at: 1, or with more than 100,000 rows an
         estimate, because neighbors are approximate there (docs/scale.md).
     discoveries_: how each category that was found was found, see `Discovery`.
@@ -286,7 +287,7 @@ class CategoryDiscoverer(
         return self._answer(X, lambda rows: self._means.probs(rows, self._live_ids()))
 
     def predict_none(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
-        """The probability that a row is of none of the categories, before looking: one in two. (n, d) -> (n,).
+        """The probability that a row is of none of the categories, assuming that half of the rows are. (n, d) -> (n,).
 
         Calibrated on labeled rows, each asked as if its own category were unknown.
         """
