@@ -34,6 +34,7 @@ import torch
 from enlarged import real_spread, write_enlarged
 
 from igcd.cli.count import estimate_from, read_features
+from igcd.comparison.ledger import commit_of_code
 from igcd.discoverer import CategoryDiscoverer
 from igcd.functional import neighbors, projection
 from igcd.functional.assignment import contingency, match
@@ -176,6 +177,7 @@ def measure(system: str, n: int, folder: Path, exact_up_to: int, *, profiles: bo
     path.unlink()
     return {
         "system": system,
+        "commit": commit_of_code(),
         "rows": n,
         "categories": n_categories,
         "found": n_found,
