@@ -96,8 +96,21 @@ def test_of_very_large_categories_some_rows_are_asked(monkeypatch):
     assert len(set(own.tolist())) == 100 and torch.bincount(category[own]).min() > 25
 
 
+def test_three_labeled_categories_are_enough_to_rehearse(monkeypatch):
+    n_known = []
+    discover = calibration.discover
+
+    def noted(unlabeled, labeled, categories, **options):
+        n_known.append(len(categories.unique()))
+        return discover(unlabeled, labeled, categories, **options)
+
+    monkeypatch.setattr(calibration, "discover", noted)
+    rehearsed_sharpness(*found_among(*clouds(7, 20, spread=0.4), n_known=3))
+    assert n_known == [2, 2]  # one is hidden at a time, though more than half of the categories are new
+
+
 def test_too_few_labels_to_rehearse_leave_it_to_the_halves():
-    found, unlabeled, labeled, categories = found_among(*clouds(7, 20, spread=0.4), n_known=3)
+    found, unlabeled, labeled, categories = found_among(*clouds(7, 20, spread=0.4), n_known=2)
     assert rehearsed_sharpness(found, unlabeled, labeled, categories) == agreed_sharpness(found, unlabeled)
     found, unlabeled, labeled, categories = found_among(*clouds(7, 20, spread=0.4), n_known=6, n_labels=1)
     assert rehearsed_sharpness(found, unlabeled, labeled, categories) == agreed_sharpness(found, unlabeled)

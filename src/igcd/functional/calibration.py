@@ -1,6 +1,6 @@
 """How sharply distances to category means decide, so that probabilities are honest.
 
-Labels say it by rehearsal: some of the labeled categories are hidden whole, and of the others every second row;
+Labels say it by rehearsal: some of the labeled categories are hidden whole, and of the others every fourth row;
 discovery runs as if they were unlabeled. What comes out right then says how sure one may be. Without enough labels
 parts of the rows are asked: what two of them find alike is right more often than what only one finds.
 """
@@ -26,7 +26,7 @@ MOST_HIDDEN = 0.5
 """The largest share of the labeled categories that is hidden whole at a time."""
 MAX_ROWS = 4096
 """Of more rows a sample is rehearsed with."""
-MIN_CATEGORIES = 4
+MIN_CATEGORIES = 3
 """With fewer labeled categories nothing is rehearsed."""
 
 
@@ -53,7 +53,8 @@ def rehearsed_sharpness(
     is_new = ~torch.isin(found.known_ids, ids)  # found now, or in an earlier call
     is_new = torch.cat([is_new, is_new.new_ones(found.n_novel)])
     share_new = float(is_new[found.category].double().mean()) if len(unlabeled) else 0.0
-    n_hidden = max(1, round(min(MOST_HIDDEN, float(is_new.double().mean())) * len(ids)))
+    n_hidden = round(min(MOST_HIDDEN, float(is_new.double().mean())) * len(ids))
+    n_hidden = max(1, min(n_hidden, len(ids) - 2))  # a known category needs another one to be told from
     generator = torch.Generator().manual_seed(seed)
     if len(unlabeled) > MAX_ROWS:
         unlabeled = unlabeled[torch.randperm(len(unlabeled), generator=generator)[:MAX_ROWS]]
