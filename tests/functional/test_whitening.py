@@ -130,9 +130,19 @@ def test_later_rows_lie_as_far_from_their_mean_as_the_few_that_made_the_space():
     assert later < 1.4 * seen  # 2.4 times as far with a round covariance of weight 0.1
 
 
-@pytest.mark.parametrize("n_labeled", [0, 1, 30])
-def test_the_covariance_is_that_of_labels_completed_by_neighbors(n_labeled):
-    """d rows' worth of neighbors, scaled to the spread that labels measure, beside as many as the labels are worth."""
+def slow_noise_share(covariance, target, n_free):
+    """The same as `noise_share`, entry by entry."""
+    width = len(covariance)
+    noise = sum(
+        float(covariance[i, i] * covariance[j, j] + covariance[i, j] ** 2) for i in range(width) for j in range(width)
+    )
+    apart = sum(float((covariance[i, j] - target[i, j]) ** 2) for i in range(width) for j in range(width))
+    return min(1.0, noise / n_free / apart)
+
+
+@pytest.mark.parametrize("n_labeled", [0, 1, 3, 30])
+def test_the_covariance_is_that_of_labels_pulled_toward_neighbors(n_labeled):
+    """Neighbors are scaled to the spread that labels measure, and weigh as much as the labels' covariance is noise."""
     scales = torch.tensor([3.0, 1.0, 0.3, 1.0, 1.0, 0.1], dtype=torch.float64)
     features, owners = clouds(3, 60, seed=1, scales=scales)
     known = no_statistics(6)
@@ -140,11 +150,25 @@ def test_the_covariance_is_that_of_labels_completed_by_neighbors(n_labeled):
         rows = torch.cat([(owners == cloud).nonzero()[:n_labeled, 0] for cloud in range(3)])
         known = scatter_statistics(features[rows], owners[rows], n_categories=3)
     freedom = 3 * max(n_labeled - 1, 0)
-    between = slow_neighbor_covariance(features, 3)
-    scale = float(known.scatter.trace()) / freedom / float(between.trace()) if freedom else module.NEIGHBOR_SCALE
-    assert scale == 1 or abs(scale - 1 / scale) > 0.1
-    expected = (known.scatter + 6 * scale * between) / (freedom + 6)
+    expected = slow_neighbor_covariance(features, 3)
+    if freedom:
+        labeled = known.scatter / freedom
+        neighbors = expected * labeled.trace() / expected.trace()
+        weight = slow_noise_share(labeled, neighbors, freedom)
+        assert (weight == 1) == (n_labeled == 3)
+        expected = (1 - weight) * labeled + weight * neighbors
     share = max(module.SHRINKAGE, 6 / (6 + len(features)))
     expected = (1 - share) * expected + share * expected.trace() / 6 * torch.eye(6, dtype=torch.float64)
     matrix = fit_whitening(features, known, generator=gen()).matrix
     torch.testing.assert_close(matrix.T @ expected @ matrix, torch.eye(6, dtype=torch.float64))
+
+
+def test_few_labels_of_round_categories_do_not_bend_the_space():
+    """Their covariance is noise, and the neighbors' is round: the noise may not make some directions count more."""
+    generator = torch.Generator().manual_seed(0)
+    owners = torch.arange(40).repeat_interleave(50)
+    features = torch.randn(40, 30, generator=generator)[owners] * 0.6 + torch.randn(2000, 30, generator=generator)
+    rows = torch.cat([(owners == category).nonzero()[:3, 0] for category in range(40)])
+    known = scatter_statistics(features[rows], owners[rows], n_categories=40)
+    spreads = torch.linalg.svdvals(fit_whitening(features, known, generator=gen()).matrix)
+    assert spreads[0] / spreads[-1] < 1.4  # 2.0 where labels weigh by their number alone

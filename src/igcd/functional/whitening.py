@@ -1,7 +1,8 @@
 """Whitening by the covariance inside categories: directions in which one category spreads out count for less.
 
-Labels show that spread directly. Where labels are few, differences between nearest neighbors stand in for it, because
-two neighbors are mostly of one category.
+Labels show that spread directly, the better the more they are. Differences between nearest neighbors show it roughly,
+because two neighbors are mostly of one category, and show it everywhere. So what labels show is pulled toward what
+neighbors show, by as much as it is noise.
 """
 
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from igcd.errors import IgcdError
-from igcd.functional.gaussian import ScatterStatistics, shrink, whitening_of
+from igcd.functional.gaussian import ScatterStatistics, noise_share, shrink, whitening_of
 from igcd.functional.mapped_tables import half_table
 from igcd.functional.neighbor_lists import is_another
 from igcd.functional.neighbors import nearest_neighbors
@@ -22,10 +23,8 @@ SAMPLE = 4096
 """Rows whose neighbors are looked up; their differences describe a covariance well enough."""
 SHRINKAGE = 0.1
 """Least weight of a round covariance, which keeps the rest invertible."""
-MIN_FREEDOM = 0.25
-"""Labels set the scale of the neighbors' differences if they have this many degrees of freedom per dimension."""
-NEIGHBOR_SCALE = 1.3
-"""Without labels: neighbors are closer than two rows of a category are; only its share in a mixture depends on this."""
+MIN_RATIO = 1e-6
+"""Of the spread of labeled rows to that of neighbors: with less, they are copies of each other and show nothing."""
 _ROWS_AT_A_TIME = 4096
 
 
@@ -49,17 +48,19 @@ class Whitening:
 def fit_whitening(features: Tensor, known: ScatterStatistics, *, generator: torch.Generator) -> Whitening:
     """The whitening for features like these, of which some categories are known. (n, d).
 
-    `known` may hold no category at all; its scatter then is zero. Of n rows in d dimensions, a round covariance has the
-    weight d / (d + n) or more: few rows lie closer together in a space made for them than later ones do.
+    `known` may hold no category at all; its scatter then is zero, and neighbors alone show the spread. Of n rows in d
+    dimensions, a round covariance has the weight d / (d + n) or more: few rows lie closer together in a space made for
+    them than later ones do.
     """
     freedom = int((known.counts - 1).clamp(min=0).sum())
     n, width = features.shape
-    between = neighbor_covariance(features, generator=generator)
-    spread = float(known.scatter.trace()) / max(freedom, 1)
-    ratio = spread / max(float(between.trace()), 1e-30)
-    is_measured = freedom >= MIN_FREEDOM * width and ratio > 1e-6  # labeled rows may all be copies of each other
-    scale = ratio if is_measured else NEIGHBOR_SCALE
-    covariance = (known.scatter.cpu() + width * scale * between) / (freedom + width)
+    covariance = neighbor_covariance(features, generator=generator)
+    labeled = known.scatter.cpu() / max(freedom, 1)
+    ratio = float(labeled.trace() / covariance.trace())
+    if ratio > MIN_RATIO:
+        by_neighbors = ratio * covariance
+        weight = noise_share(labeled, by_neighbors, freedom)
+        covariance = (1 - weight) * labeled + weight * by_neighbors
     matrix = whitening_of(shrink(covariance, max(SHRINKAGE, width / (width + n))))
     if matrix is None:
         raise IgcdError("the spread of the features cannot be measured; check that they are finite and not all equal")
