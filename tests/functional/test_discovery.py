@@ -4,13 +4,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn.functional import normalize
 
-from igcd.functional import discovery as module
 from igcd.functional import pulling
 from igcd.functional.discovery import (
     discover,
     discover_from_statistics,
     draw_rows,
-    nearest_mean,
     smallest_size,
 )
 from igcd.functional.gaussian import ScatterStatistics, scatter_statistics
@@ -80,29 +78,6 @@ def test_drawn_rows_equal_slow_twin():
     for i in range(6):
         squared = ((rows[i] - known.means[owners[i]]).double() ** 2 / covariance.diagonal()).sum()
         assert float(squared) == pytest.approx(float((noise[i] ** 2).sum()), rel=1e-5)
-
-
-def test_nearest_mean_equals_slow_twin():
-    rows, means = torch.randn(50, 3, generator=gen(1)), torch.randn(7, 3, generator=gen(2))
-    expected = [min(range(7), key=lambda c, row=row: float((row - means[c]).square().sum())) for row in rows]
-    assert nearest_mean(rows, means).tolist() == expected
-
-
-def test_rows_go_to_the_nearest_mean_and_means_follow_them():
-    """Two labeled rows at 0 and a new group around 10 that begins with a row at 1: it goes to the known category."""
-    rows = torch.tensor([[0.0], [0.0], [1.0], [9.0], [10.0], [11.0]])
-    means, category = module._refine(rows, torch.tensor([0, 0]), torch.tensor([1, 1, 1, 1]), n_known=1)
-    assert category.tolist() == [0, 1, 1, 1]
-    assert means[:, 0].tolist() == pytest.approx([1 / 3, 10.0])
-
-
-@pytest.mark.parametrize(("keeps_all", "n_new"), [(True, 3), (False, 2)])
-def test_a_new_category_loses_all_of_its_rows_unless_the_number_is_given(keeps_all, n_new):
-    """The mean of −10 and 10 is near neither of them: −9 and 9, which are groups of their own, are nearer."""
-    rows = torch.tensor([[100.0], [-10.0], [10.0], [-9.0], [9.0]])
-    start = torch.tensor([1, 1, 2, 3])
-    means, category = module._refine(rows, torch.tensor([0]), start, n_known=1, keeps_all=keeps_all)
-    assert len(means) == 1 + n_new and len(set(category.tolist())) == n_new
 
 
 def test_smallest_size():

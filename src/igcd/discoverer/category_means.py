@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from igcd.functional.discovery import Discovered
+from igcd.functional.refining import closeness
 from igcd.functional.whitening import Whitening
 from igcd.types import UNLABELED
 
@@ -26,12 +27,12 @@ class NoneOfThese:
     other: float  # of rows whose category is not there
     other_spread: float
 
-    def __call__(self, closeness: Tensor) -> Tensor:
+    def __call__(self, closest: Tensor) -> Tensor:
         """The probability of having none, if one row in two had none. (n,) closeness to the nearest mean -> (n,).
 
         Rows closer than the known or farther than the others are no surer than these.
         """
-        at = closeness.clamp(min(self.other, self.known), self.known)
+        at = closest.clamp(min(self.other, self.known), self.known)
         known = -(((at - self.known) / self.known_spread) ** 2) / 2 - math.log(self.known_spread)
         other = -(((at - self.other) / self.other_spread) ** 2) / 2 - math.log(self.other_spread)
         return torch.sigmoid(other - known)
@@ -114,7 +115,7 @@ class CategoryMeans:
         A row at distance d from a mean weighs exp(−sharpness d² / 2).
         """
         means = self.means[torch.isin(self.ids, ids)]
-        return (self.sharpness * _closeness(rows, means)).log_softmax(dim=1)
+        return (self.sharpness * closeness(rows, means)).log_softmax(dim=1)
 
     def probs(self, rows: Tensor, ids: Tensor) -> Tensor:
         """The probability of each of some categories. (n, d) whitened, (c,) -> (n, c), rows sum to 1."""
@@ -139,9 +140,9 @@ class CategoryMeans:
         parts = []
         is_live = torch.isin(self.ids, ids)
         for part in torch.split(rows, ROWS_AT_A_TIME):  # all probabilities at once would not fit into memory
-            closeness = _closeness(part, self.means)
-            closest = closeness.max(dim=1)
-            best = (self.sharpness * closeness[:, is_live]).softmax(dim=1).max(dim=1)
+            close = closeness(part, self.means)
+            closest = close.max(dim=1)
+            best = (self.sharpness * close[:, is_live]).softmax(dim=1).max(dim=1)
             is_none = self._none(closest.values) > 1 - unsure
             is_unsure = (best.values < unsure) | ~is_live[closest.indices] | is_none
             parts.append(ids[best.indices].masked_fill(is_unsure, UNLABELED))
@@ -150,13 +151,13 @@ class CategoryMeans:
     def none_probs(self, rows: Tensor) -> Tensor:
         """The probability that a row is of none of the categories, if one row in two were. (n, d) whitened -> (n,)."""
         parts = [
-            self._none(_closeness(part, self.means).max(dim=1).values) for part in torch.split(rows, ROWS_AT_A_TIME)
+            self._none(closeness(part, self.means).max(dim=1).values) for part in torch.split(rows, ROWS_AT_A_TIME)
         ]
         return torch.cat(parts) if parts else rows.new_empty(0)
 
-    def _none(self, closeness: Tensor) -> Tensor:
+    def _none(self, closest: Tensor) -> Tensor:
         """The same from the closeness to the nearest mean. (n,) -> (n,)."""
-        return self.none(closeness) if self.none else torch.sigmoid(-self.sharpness * closeness)
+        return self.none(closest) if self.none else torch.sigmoid(-self.sharpness * closest)
 
 
 def fit_none(rows: Tensor, places: Tensor, means: Tensor, counts: Tensor) -> NoneOfThese | None:
@@ -173,7 +174,7 @@ def fit_none(rows: Tensor, places: Tensor, means: Tensor, counts: Tensor) -> Non
     own = (n * own - rows) / (n - 1)
     others = torch.cat(
         [
-            _closeness(part, means).scatter(1, place[:, None], -torch.inf).max(dim=1).values
+            closeness(part, means).scatter(1, place[:, None], -torch.inf).max(dim=1).values
             for part, place in zip(torch.split(rows, ROWS_AT_A_TIME), torch.split(places, ROWS_AT_A_TIME), strict=True)
         ]
     )
@@ -182,10 +183,5 @@ def fit_none(rows: Tensor, places: Tensor, means: Tensor, counts: Tensor) -> Non
     return NoneOfThese(*_mean_and_spread(known), *_mean_and_spread(others))
 
 
-def _mean_and_spread(closeness: Tensor) -> tuple[float, float]:
-    return float(closeness.mean()), max(MIN_SPREAD, float(closeness.std()))
-
-
-def _closeness(rows: Tensor, means: Tensor) -> Tensor:
-    """Half of (1 − d²), d the distance from each row, of length 1, to each mean. (n, d), (c, d) -> (n, c)."""
-    return rows.to(means.dtype) @ means.T - means.square().sum(dim=1) / 2
+def _mean_and_spread(close: Tensor) -> tuple[float, float]:
+    return float(close.mean()), max(MIN_SPREAD, float(close.std()))

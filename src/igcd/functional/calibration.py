@@ -10,8 +10,9 @@ import torch
 from torch import Tensor
 
 from igcd.functional.assignment import contingency, match
-from igcd.functional.discovery import Discovered, discover, nearest_mean
+from igcd.functional.discovery import Discovered, discover
 from igcd.functional.grouping import distinct, rank_within_group
+from igcd.functional.refining import closeness, nearest_mean
 from igcd.types import BoolArray, FloatArray, IntArray
 
 DEFAULT_SHARPNESS = 18.0
@@ -169,5 +170,4 @@ def _sharpness_for(share_right: float, parts: list[tuple[Tensor, Tensor]], weigh
 
 
 def _confidence(rows: Tensor, means: Tensor, sharpness: float) -> Tensor:
-    logits = sharpness * (rows @ means.T - means.square().sum(dim=1) / 2)
-    return logits.softmax(dim=1).max(dim=1).values
+    return (sharpness * closeness(rows, means)).softmax(dim=1).max(dim=1).values

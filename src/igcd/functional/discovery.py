@@ -7,8 +7,8 @@ and cut it where labels and the tree say that categories end.** In steps:
 2. `pull_together`: each row moves to the mean of its neighborhood, so that categories become dense and gaps wide.
 3. `grow_tree`: the groups most alike join first; two known categories never do.
 4. `choose_cut`: labels, hidden from the tree, show at which height categories are whole and apart.
-5. `_refine`: each row goes to the nearest mean, means follow their rows. What is far smaller than known categories are
-   is no category.
+5. `refine`: each row goes to the nearest mean, means follow rows and those around them. What is far smaller than known
+   categories are is no category.
 
 What is known comes as rows with categories, or as statistics alone, from which rows are drawn.
 """
@@ -37,18 +37,17 @@ from igcd.functional.pulling import (
     pull_together,
     tree_over,
 )
+from igcd.functional.refining import refine
 from igcd.functional.tree_cut import CLEAR, Cut, choose_cut, clear_gap
 from igcd.functional.whitening import Whitening, fit_whitening
 from igcd.types import FloatArray, IntArray
 
 MIN_PART = 3
 """Rows that a part of a known category has at least."""
-N_ROUNDS = 5
 SMALLEST = 0.35
 """A category has at least this share of the rows that known ones have."""
 N_DRAWN = 20
 """Rows drawn for each category of which only statistics are known."""
-_ROWS_AT_A_TIME = 4096
 
 
 @dataclass(frozen=True)
@@ -117,7 +116,8 @@ def discover(
         cut = scene.choose_cut(rows, taught, seed=seed)
     cut = replace(cut, height=cut.height * float(np.exp(-granularity)))
     start = torch.from_numpy(scene.groups(cut.height, smallest))
-    means, category = _refine(rows, owners, start, n_known=len(known_ids), keeps_all=n_novel is not None)
+    neighbors = torch.from_numpy(scene.neighbors)
+    means, category = refine(rows, neighbors, owners, start, n_known=len(known_ids), keeps_all=n_novel is not None)
     typical = _densest(scene.density[len(labeled) :], category, len(known_ids), len(means))
     return Discovered(whitening, means, known_ids, category, typical, cut, scene.recall)
 
@@ -317,60 +317,6 @@ def _between(heights: FloatArray, n_below: int) -> float:
         return 0.0
     above = heights[n_below] if n_below < len(heights) else heights[-1] * 2
     return float((heights[n_below - 1] + above) / 2)
-
-
-def _refine(
-    rows: Tensor, owners: Tensor, start: Tensor, *, n_known: int, keeps_all: bool = False
-) -> tuple[Tensor, Tensor]:
-    """Means of all categories and the category of each unlabeled row, new ones from large to small.
-
-    `start` (n,) are groups: below `n_known` for known categories, then others, −1 for rows of none. `keeps_all`: no
-    new category may lose all of its rows.
-    """
-    n_labeled = len(owners)
-    found = start[start >= n_known]
-    ids = torch.unique(found)
-    if n_known + len(ids) == 0:  # a single row, and nothing is known
-        return rows[:0], torch.full_like(start, -1)
-    place = torch.full((max(int(start.max()) + 1, n_known) + 1,), -1)  # the last is for rows of none
-    place[:n_known] = torch.arange(n_known)
-    place[ids] = n_known + torch.arange(len(ids))
-    category = torch.cat([owners, place[start]])
-    n_means = n_known + len(ids)
-    has_one = category >= 0
-    means = group_means(rows[has_one], category[has_one], n_means)
-    for _ in range(N_ROUNDS):
-        assigned = torch.cat([owners, nearest_mean(rows[n_labeled:], means)])
-        n_rows = torch.bincount(assigned, minlength=n_means)
-        if keeps_all and (n_rows[n_known:] == 0).any():
-            assigned = torch.where(category >= 0, category, assigned)
-            n_rows = torch.bincount(assigned, minlength=n_means)
-        if torch.equal(assigned, category):
-            break
-        category = assigned
-        means = torch.where((n_rows > 0)[:, None], group_means(rows, category, n_means), means)
-    order = _from_large_to_small(means, torch.bincount(category, minlength=n_means), n_known)
-    renumbered = torch.full((n_means,), -1)
-    renumbered[order] = torch.arange(len(order))
-    return means[order], renumbered[category[n_labeled:]]
-
-
-def _from_large_to_small(means: Tensor, n_rows: Tensor, n_known: int) -> Tensor:
-    """Known categories, then new ones from large to small; of equally large ones the denser first, none that is empty.
-
-    (How dense depends on the rows alone, and not on their order.)
-    """
-    found = n_known + (n_rows[n_known:] > 0).nonzero()[:, 0]
-    found = found[means[found].norm(dim=1).argsort(descending=True, stable=True)]
-    found = found[n_rows[found].argsort(descending=True, stable=True)]
-    return torch.cat([torch.arange(n_known), found])
-
-
-def nearest_mean(rows: Tensor, means: Tensor) -> Tensor:
-    """The mean that each row is nearest to. (n, d), (c, d) -> (n,)."""
-    offsets = means.square().sum(dim=1) / 2
-    parts = [(part.to(means.dtype) @ means.T - offsets).argmax(dim=1) for part in torch.split(rows, _ROWS_AT_A_TIME)]
-    return torch.cat(parts) if parts else torch.empty(0, dtype=torch.int64)
 
 
 def _densest(densities: Tensor, category: Tensor, n_known: int, n_means: int) -> Tensor:

@@ -7,11 +7,12 @@ import torch
 from torch import Tensor
 
 from igcd.functional.density import Members, find_density_peaks, peak_members
-from igcd.functional.discovery import discover, nearest_mean
+from igcd.functional.discovery import discover
 from igcd.functional.granularity import Granularity
 from igcd.functional.neighbors import neighbor_graph
 from igcd.functional.novelty import is_novel, match_known
 from igcd.functional.projection import project_together
+from igcd.functional.refining import nearest_mean
 
 DiscoveryRule = Literal["core", "peaks", "all_peaks"]
 """The discovery core; the paper's density peaks, of which those are known that `is_novel` says are; or, as in the

@@ -14,13 +14,14 @@ import torch
 from torch import Tensor
 
 from igcd.encoders.trunk_views import TrunkViews
-from igcd.functional.discovery import discover_from_statistics, nearest_mean
+from igcd.functional.discovery import discover_from_statistics
 from igcd.functional.gaussian import ScatterStatistics, SharedGaussians, scatter_statistics, shared_gaussians
 from igcd.functional.grouping import distinct
 from igcd.functional.growing_scatter import add_images, add_means, no_statistics, take_rows
 from igcd.functional.heights import Heights
 from igcd.functional.hidden_categories import heights_by_hiding
 from igcd.functional.left_out_shrinkage import left_out_shrinkage
+from igcd.functional.refining import nearest_mean
 from igcd.methods.base import name_of
 from igcd.methods.feature_space import Features
 from igcd.methods.method import Context, Kept

@@ -12,7 +12,6 @@ from sklearn.mixture import GaussianMixture  # type: ignore[import-untyped]
 from torch import Tensor
 
 from igcd.encoders.trunk_views import TrunkViews
-from igcd.functional.discovery import nearest_mean
 from igcd.functional.gaussian import pooled_covariance, scatter_statistics
 from igcd.functional.grouping import distinct
 from igcd.functional.own_gaussians import (
@@ -22,6 +21,7 @@ from igcd.functional.own_gaussians import (
     sample_covariances,
     steps_before_passing,
 )
+from igcd.functional.refining import nearest_mean
 from igcd.methods.feature_space import Features
 from igcd.methods.method import Context, Kept
 from igcd.methods.states import State, part_of
