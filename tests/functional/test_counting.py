@@ -79,7 +79,7 @@ def test_density_is_the_number_of_the_discovery_core_and_granularity_moves_it():
         found = count_by_density(labeled, labels, unlabeled, granularity=granularity)
         assert (found.n_novel, found.n_categories) == (core.n_novel, 8 + core.n_novel)
         assert found.details == {"height": core.cut.height, "neighbor_recall": 1.0}
-    counts = [count_by_density(labeled, labels, unlabeled, granularity=g).n_novel for g in (-5.0, 0.0, 3.0)]
+    counts = [count_by_density(labeled, labels, unlabeled, granularity=g).n_novel for g in (-5.0, 0.0, 4.0)]
     assert counts[0] < counts[1] == 4 < counts[2]
 
 

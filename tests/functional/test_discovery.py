@@ -2,8 +2,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.datasets import load_digits
 from torch.nn.functional import normalize
 
+from igcd.functional import discovery as module
 from igcd.functional import pulling
 from igcd.functional.discovery import (
     discover,
@@ -260,3 +262,16 @@ def test_the_same_seed_gives_the_same():
     rows, owners = clouds([30] * 6, spread=0.2)
     given_rows, _ = split(rows, owners, range(3), 5)
     assert discover(*given_rows).category.tolist() == discover(*given_rows).category.tolist()
+
+
+def test_labels_are_asked_in_a_space_they_have_not_shaped(monkeypatch):
+    """Labels bring their own rows together: asked in the space they have shaped, they see far too many digits."""
+    pixels, digits = load_digits(return_X_y=True)
+    rows = fit_projection(torch.from_numpy(pixels).float(), n_components=64)(torch.from_numpy(pixels).float())
+    (unlabeled, labeled, categories), _ = split(rows, torch.from_numpy(digits), range(5), 8)
+    apart = discover(unlabeled, labeled, categories)
+    monkeypatch.setattr(module, "MAX_APART", 0)
+    together = discover(unlabeled, labeled, categories)
+    assert torch.equal(together.whitening.matrix, apart.whitening.matrix)
+    assert together.cut.n_groups > 1.5 * apart.cut.n_groups
+    assert apart.cut.n_groups < 15

@@ -46,6 +46,8 @@ MIN_PART = 3
 """Rows that a part of a known category has at least."""
 SMALLEST = 0.35
 """A category has at least this share of the rows that known ones have."""
+MAX_APART = 20_000
+"""Of more rows, labels are asked in the space that they have shaped: another one would take as long again."""
 N_DRAWN = 20
 """Rows drawn for each category of which only statistics are known."""
 
@@ -103,8 +105,11 @@ def discover(
     if len(unlabeled) == 0:
         means = group_means(whitening(labeled), owners, len(known_ids))
         return Discovered(whitening, means, known_ids, owners[:0], owners[:0], Cut(len(known_ids), 0.0))
-    rows = whitening(torch.cat([labeled.to(unlabeled.dtype), unlabeled]))
+    features = torch.cat([labeled.to(unlabeled.dtype), unlabeled])
+    rows = whitening(features)
     del unlabeled  # of a million rows every copy counts
+    if len(rows) > MAX_APART:
+        features = features[:0]
     scene = Scene.of(rows, owners, len(known_ids), with_blind=n_novel is None, seed=seed)
     if n_novel is not None:
         smallest = _smallest_with(scene, n_novel, smallest)
@@ -113,7 +118,7 @@ def discover(
         cut = scene.cut_at(heights, rows, smallest, seed=seed)
     else:
         taught = owners if is_guess is None else torch.where(is_guess, -1, owners)
-        cut = scene.choose_cut(rows, taught, seed=seed)
+        cut = _cut_by_labels(scene, rows, features, taught, seed=seed)
     cut = replace(cut, height=cut.height * float(np.exp(-granularity)))
     start = torch.from_numpy(scene.groups(cut.height, smallest))
     neighbors = torch.from_numpy(scene.neighbors)
@@ -218,6 +223,9 @@ class Scene:
         of_unlabeled = distinct(node[n_labeled:])[1] + len(part_of)
         nodes = torch.cat([parts, of_unlabeled])
         tree = tree_over(pulled, nodes, n_known=len(part_of))
+        blind = None
+        if with_blind:
+            blind = tree_over(pulled, node) if n_labeled else tree
         joins = float(tree.heights.sum()) + inside_nodes(pulled[n_labeled:], of_unlabeled - len(part_of))
         return cls(
             tree=tree,
@@ -225,7 +233,7 @@ class Scene:
             tree_node=of_unlabeled.numpy(),
             sizes=torch.bincount(nodes).numpy(),
             n_known=n_known,
-            blind=tree_over(pulled, node) if with_blind else None,
+            blind=blind,
             node=node.numpy(),
             neighbors=neighbors.numpy(),
             density=densities,
@@ -242,6 +250,11 @@ class Scene:
     def choose_cut(self, rows: Tensor, categories: Tensor, *, seed: int = 0) -> Cut:
         """The cut that labels and the tree ask for. (m + n, d), (m,) with −1 for rows whose label should not count."""
         return choose_cut(self._blind_tree, self.node, rows, self.neighbors, categories.cpu().numpy(), seed=seed)
+
+    def cut_into(self, cut: Cut) -> Cut:
+        """A cut with as many groups as one of another tree over these rows has, or as a clear gap near it asks for."""
+        n_groups = clear_gap(self._blind_tree.heights, cut.n_groups)
+        return replace(cut, n_groups=n_groups, height=self._blind_tree.height_for(n_groups))
 
     def cut_at(self, heights: Heights, rows: Tensor, smallest: int, *, seed: int = 0) -> Cut:
         """The cut that labels of earlier rows and the tree ask for. (m + n, d).
@@ -293,6 +306,20 @@ def parts_of_categories(rows: Tensor, owners: Tensor) -> tuple[Tensor, Tensor]:
     return parts, torch.tensor(part_of, dtype=torch.int64)
 
 
+def _cut_by_labels(scene: Scene, rows: Tensor, features: Tensor, categories: Tensor, *, seed: int) -> Cut:
+    """The cut of a scene that labels ask for, in a space that they have not shaped. (n, d), (n, d), (m,).
+
+    Whitening by labels brings labeled rows of a category closer to each other than its other rows are, so in the space
+    of a scene labels ask for categories that are too fine. Without `features` they are asked there all the same.
+    """
+    if not len(features) or not (categories >= 0).any():
+        return scene.choose_cut(rows, categories, seed=seed)
+    nothing = categories[:0]
+    apart = fit_whitening_with(features, features[:0], nothing, seed=seed)(features)
+    cut = Scene.of(apart, nothing, 0, with_blind=True, seed=seed).choose_cut(apart, categories, seed=seed)
+    return scene.cut_into(cut)
+
+
 def _smallest_with(scene: Scene, n_novel: int, smallest: int) -> int:
     """The smallest size at which there can be so many new categories, at most `smallest`, halved until there can."""
     while smallest > 1 and scene.n_novel(_between(scene.tree.heights, 0), smallest) < n_novel:
@@ -312,9 +339,9 @@ def _height_with(scene: Scene, n_novel: int, smallest: int) -> float:
 
 
 def _between(heights: FloatArray, n_below: int) -> float:
-    """A height with so many joins below it."""
+    """A height with so many joins below it; below 0 for none, because copies join at 0."""
     if n_below == 0:
-        return 0.0
+        return -1.0
     above = heights[n_below] if n_below < len(heights) else heights[-1] * 2
     return float((heights[n_below - 1] + above) / 2)
 
