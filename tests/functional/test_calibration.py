@@ -59,7 +59,7 @@ def agreed_by(found, unlabeled, n_parts):
 
 @pytest.mark.parametrize(("n_each", "extrapolates"), [(8, False), (40, True)])
 def test_confidence_is_what_parts_agree_on(n_each, extrapolates):
-    found, unlabeled, _, _ = found_among(*clouds(7, n_each, spread=0.7))
+    found, unlabeled, _, _ = found_among(*clouds(7, n_each, spread=0.8))
     halves, expected = agreed_by(found, unlabeled, 2), agreed_by(found, unlabeled, 2)
     assert (len(unlabeled) >= 8 * len(found.means)) == extrapolates
     if extrapolates:

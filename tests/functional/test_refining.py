@@ -1,7 +1,10 @@
+import math
+
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch.nn.functional import normalize
 
 from igcd.functional import refining as module
 from igcd.functional.refining import follow_neighbors, nearest_mean, refine
@@ -22,36 +25,36 @@ def test_nearest_mean_equals_slow_twin():
     assert nearest_mean(rows, means).tolist() == expected
 
 
-def slow_vote(category, rows, neighbors, means):
-    """Row by row: its neighborhood, the neighborhoods of those in it, and how often each category is among them."""
-    chosen = []
-    for i in range(len(rows)):
-        votes = [0.0] * len(means)
-        for j in [i, *neighbors[i].tolist()]:
-            for k in [j, *neighbors[j].tolist()]:
-                votes[int(category[k])] += 1
-        most = [c for c in range(len(means)) if votes[c] == max(votes)]
-        chosen.append(min(most, key=lambda c, i=i: float((rows[i] - means[c]).square().sum())))
-    return chosen
+def slow_vote(rows, neighbors, owners, means):
+    """Row by row: the probabilities of its neighbors and twice its own, category by category."""
+    probs = []
+    for i, row in enumerate(rows):
+        weights = [math.exp(-module.SHARPNESS * float((row - mean).square().sum()) / 2) for mean in means]
+        kept = sorted(weights, reverse=True)[: module.N_VOTED]
+        own = [weight / sum(weights) if weight in kept else 0.0 for weight in weights]
+        probs.append([float(c == owners[i]) for c in range(len(means))] if i < len(owners) else own)
+    around = [[i, i, *neighbors[i].tolist()] for i in range(len(rows))]
+    votes = [[sum(probs[j][c] for j in each) for c in range(len(means))] for each in around]
+    return [max(range(len(means)), key=each.__getitem__) for each in votes]
 
 
-@given(seed=st.integers(0, 10_000), n_neighbors=st.integers(1, 4))
+@given(seed=st.integers(0, 10_000), n_neighbors=st.integers(1, 4), n_labeled=st.integers(0, 10))
 @settings(max_examples=25, deadline=None)
-def test_follow_neighbors_equals_slow_twin(seed, n_neighbors):
-    rows = torch.nn.functional.normalize(torch.randn(40, 3, generator=gen(seed)), dim=1)
-    means = torch.nn.functional.normalize(torch.randn(5, 3, generator=gen(seed + 1)), dim=1) / 2
+def test_follow_neighbors_equals_slow_twin(seed, n_neighbors, n_labeled):
+    rows = normalize(torch.randn(40, 3, generator=gen(seed), dtype=torch.float64), dim=1)
+    means = normalize(torch.randn(6, 3, generator=gen(seed + 1), dtype=torch.float64), dim=1) / 2
     neighbors = torch.randint(40, (40, n_neighbors), generator=gen(seed + 2))
-    category = torch.randint(5, (40,), generator=gen(seed + 3))
-    found = follow_neighbors(category, rows, neighbors, means)
-    assert found.tolist() == slow_vote(category, rows, neighbors, means)
+    owners = torch.randint(6, (n_labeled,), generator=gen(seed + 3))
+    found = follow_neighbors(rows, neighbors, owners, means)
+    assert found.tolist() == slow_vote(rows, neighbors, owners, means)
 
 
 def test_rows_are_asked_part_by_part(monkeypatch):
     rows, means = torch.randn(50, 3, generator=gen(1)), torch.randn(7, 3, generator=gen(2))
-    neighbors, category = torch.randint(50, (50, 4), generator=gen(3)), torch.randint(7, (50,), generator=gen(4))
-    whole = follow_neighbors(category, rows, neighbors, means)
+    neighbors, owners = torch.randint(50, (50, 4), generator=gen(3)), torch.randint(7, (9,), generator=gen(4))
+    whole = follow_neighbors(rows, neighbors, owners, means)
     monkeypatch.setattr(module, "_ROWS_AT_A_TIME", 7)
-    assert torch.equal(follow_neighbors(category, rows, neighbors, means), whole)
+    assert torch.equal(follow_neighbors(rows, neighbors, owners, means), whole)
 
 
 def test_rows_go_to_the_nearest_mean_and_means_follow_them():
