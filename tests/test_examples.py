@@ -43,11 +43,11 @@ def test_embeddings_in_batches(monkeypatch, capsys):
     shown = run(monkeypatch, capsys, "embeddings.py")
     assert "540 rows, 177 labeled" in shown
     assert re.search(r"novel \d: mostly 6 \((9\d|100)% of \d+\), most like '\w+'", shown)
-    assert 3 <= int(re.search(r"found: (\d)\n", shown)[1]) <= 5  # 6, 7 and 8, and perhaps two kinds of 7 and of 8
+    assert 3 <= int(re.search(r"found: (\d)\n", shown)[1]) <= 4  # 6, 7 and 8, and perhaps two kinds of 7
     known = re.search(r"known now: (.*)", shown)[1].split(", ")
     assert sorted(known) == sorted(["zero", "one", "two", "three", "four", "five", "six", "seven", "eight"])
     assert re.search(r"new in the second batch: novel \d, mostly 9", shown)
-    assert int(re.search(r"rows of named digits: (\d+)% right", shown)[1]) > 85  # measured: 92
+    assert int(re.search(r"rows of named digits: (\d+)% right", shown)[1]) > 85  # measured: 93
 
 
 def test_photos_in_a_folder(monkeypatch, capsys):

@@ -59,12 +59,13 @@ def draw(example: Example, out: Path) -> list[Path]:
     rows, labels = example.rows, example.labels
     known = scatter_statistics(rows[: len(labels)], labels, n_categories=N_KNOWN)
     white = fit_whitening(rows, known, generator=torch.Generator().manual_seed(0))(rows)
-    scene = discovery.Scene.of(white, labels, N_KNOWN, with_blind=True)
-    assert scene.blind is not None
+    scene = discovery.Scene.of(white, labels, N_KNOWN)
+    judging, apart = discovery.judging_scene(rows)
+    assert judging.blind is not None
     graph = discovery.neighbor_graph(white, discovery.N_NEIGHBORS)
     pulled = discovery.pull_together(white, graph)
-    cut = scene.choose_cut(white, labels)
     found = discovery.discover(rows[len(labels) :], rows[: len(labels)], labels)
+    cut = found.cut
     category = np.concatenate([labels.numpy(), found.category.numpy()])
     shades = np.where(np.arange(len(rows)) < len(labels), category, -1)
     pictures = {
@@ -72,7 +73,7 @@ def draw(example: Example, out: Path) -> list[Path]:
         "step-2-whitened": scatter(_plane(white), shades, len(labels)),
         "step-3-pulled-together": scatter(_plane(pulled), shades, len(labels)),
         "step-4-tree": dendrogram(scene.tree, cut.height, scene.sizes),
-        "step-5-cut": curves(scene.blind, scene.node, white, scene.neighbors, labels.numpy(), cut.n_groups),
+        "step-5-cut": curves(judging.blind, judging.node, apart, judging.neighbors, labels.numpy(), cut.n_groups),
         "step-6-answer": scatter(_plane(pulled), category, len(labels)),
     }
     out.mkdir(parents=True, exist_ok=True)

@@ -107,9 +107,8 @@ def discover(
         return Discovered(whitening, means, known_ids, owners[:0], owners[:0], Cut(len(known_ids), 0.0))
     features = torch.cat([labeled.to(unlabeled.dtype), unlabeled])
     rows = whitening(features)
-    del unlabeled  # of a million rows every copy counts
-    if len(rows) > MAX_APART:
-        features = features[:0]
+    judged = features if len(features) <= MAX_APART else None
+    del unlabeled, features  # of a million rows every copy counts
     scene = Scene.of(rows, owners, len(known_ids), with_blind=n_novel is None, seed=seed)
     if n_novel is not None:
         smallest = _smallest_with(scene, n_novel, smallest)
@@ -118,7 +117,11 @@ def discover(
         cut = scene.cut_at(heights, rows, smallest, seed=seed)
     else:
         taught = owners if is_guess is None else torch.where(is_guess, -1, owners)
-        cut = _cut_by_labels(scene, rows, features, taught, seed=seed)
+        if judged is not None and (taught >= 0).any():
+            judging, apart = judging_scene(judged, seed=seed)
+            cut = scene.cut_into(judging.choose_cut(apart, taught, seed=seed))
+        else:
+            cut = scene.choose_cut(rows, taught, seed=seed)
     cut = replace(cut, height=cut.height * float(np.exp(-granularity)))
     start = torch.from_numpy(scene.groups(cut.height, smallest))
     neighbors = torch.from_numpy(scene.neighbors)
@@ -306,18 +309,15 @@ def parts_of_categories(rows: Tensor, owners: Tensor) -> tuple[Tensor, Tensor]:
     return parts, torch.tensor(part_of, dtype=torch.int64)
 
 
-def _cut_by_labels(scene: Scene, rows: Tensor, features: Tensor, categories: Tensor, *, seed: int) -> Cut:
-    """The cut of a scene that labels ask for, in a space that they have not shaped. (n, d), (n, d), (m,).
+def judging_scene(features: Tensor, *, seed: int = 0) -> tuple[Scene, Tensor]:
+    """A scene of rows whitened without labels, and these rows: where labels are asked how fine categories are. (n, d).
 
     Whitening by labels brings labeled rows of a category closer to each other than its other rows are, so in the space
-    of a scene labels ask for categories that are too fine. Without `features` they are asked there all the same.
+    of such a scene labels ask for categories that are too fine.
     """
-    if not len(features) or not (categories >= 0).any():
-        return scene.choose_cut(rows, categories, seed=seed)
-    nothing = categories[:0]
-    apart = fit_whitening_with(features, features[:0], nothing, seed=seed)(features)
-    cut = Scene.of(apart, nothing, 0, with_blind=True, seed=seed).choose_cut(apart, categories, seed=seed)
-    return scene.cut_into(cut)
+    nothing = torch.empty(0, dtype=torch.int64)
+    rows = fit_whitening_with(features, features[:0], nothing, seed=seed)(features)
+    return Scene.of(rows, nothing, 0, with_blind=True, seed=seed), rows
 
 
 def _smallest_with(scene: Scene, n_novel: int, smallest: int) -> int:
