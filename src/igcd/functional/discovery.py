@@ -6,7 +6,7 @@ and cut it where labels and the tree say that categories end.** In steps:
 1. `fit_whitening`: directions in which one category spreads out count for less.
 2. `pull_together`: each row moves to the mean of its neighborhood, so that categories become dense and gaps wide.
 3. `grow_tree`: the groups most alike join first; two known categories never do.
-4. `choose_cut`: labels, hidden from the tree, show at which height categories are whole and apart.
+4. `choose_cut`: labels, hidden from the tree and from its space, show at which height categories are whole and apart.
 5. `refine`: each row goes to the nearest mean, means follow rows and those around them. What is far smaller than known
    categories are is no category.
 

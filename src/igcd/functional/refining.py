@@ -35,20 +35,20 @@ def refine(
     place = torch.full((max(int(start.max()) + 1, n_known) + 1,), -1)  # the last is for rows of none
     place[:n_known] = torch.arange(n_known)
     place[ids] = n_known + torch.arange(len(ids))
-    started = category = torch.cat([owners, place[start]])
+    category = torch.cat([owners, place[start]])
     has_one = category >= 0
     means = group_means(rows[has_one], category[has_one], n_means)
     for _ in range(N_ROUNDS):
         voted = torch.cat([owners, follow_neighbors(rows, neighbors, owners, means)[n_labeled:]])
-        if torch.equal(voted, category):
+        n_rows = torch.bincount(voted, minlength=n_means)
+        if torch.equal(voted, category) or (keeps_all and (n_rows[n_known:] == 0).any()):
             break
         category = voted
-        n_rows = torch.bincount(category, minlength=n_means)
         means = torch.where((n_rows > 0)[:, None], group_means(rows, category, n_means), means)
-    category = torch.cat([owners, nearest_mean(rows[n_labeled:], means)])
-    if keeps_all and (torch.bincount(category, minlength=n_means)[n_known:] == 0).any():
-        category = torch.where(started >= 0, started, category)
-        means = group_means(rows, category, n_means)
+    nearest = torch.cat([owners, nearest_mean(rows[n_labeled:], means)])
+    if keeps_all and (torch.bincount(nearest, minlength=n_means)[n_known:] == 0).any():
+        nearest = torch.where(category >= 0, category, nearest)
+    category = nearest
     order = _from_large_to_small(means, torch.bincount(category, minlength=n_means), n_known)
     renumbered = torch.full((n_means,), -1)
     renumbered[order] = torch.arange(len(order))
@@ -66,7 +66,7 @@ def follow_neighbors(rows: Tensor, neighbors: Tensor, owners: Tensor, means: Ten
     for part in _parts(len(rows)):
         best = (SHARPNESS * closeness(rows[part], means)).softmax(dim=1).topk(n_voted, dim=1)
         ids[part], probs[part] = best.indices, best.values
-    ids[: len(owners), 0], probs[: len(owners)] = owners, torch.eye(1, n_voted, dtype=means.dtype)
+    ids[: len(owners), 0], probs[: len(owners)] = owners, torch.eye(1, n_voted, dtype=means.dtype)  # 1, then zeros
     category = torch.empty(len(rows), dtype=torch.int64)
     for part in _parts(len(rows)):
         own = torch.arange(len(rows))[part, None]
