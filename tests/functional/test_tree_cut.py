@@ -5,9 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from igcd.functional import tree_cut
 from igcd.functional.category_tree import cut_tree, grow_tree
-from igcd.functional.tree_cut import WINDOWS, _agreement, _best, choose_cut, fall_of_heights, unevenness
+from igcd.functional.tree_cut import WINDOWS, _agreement, _best, choose_cut, fall_of_heights
 
 
 def clouds(n_clouds, n_each, *, seed=0, width=8, spread=0.05):
@@ -178,49 +177,3 @@ def test_one_label_each_says_nothing_and_the_tree_decides():
     _, none = cut_of(rows, owners, 0)
     assert one.from_labels is None
     assert one.n_groups == none.n_groups == 10
-
-
-def slow_unevenness(groups, labeled, categories):
-    """The same in loops: variances over groups, over categories, and inside of these."""
-    sizes = [sum(group == other for other in groups) for group in sorted(set(groups))]
-    mean = sum(sizes) / len(sizes)
-    v = sum((size - mean) ** 2 for size in sizes) / len(sizes) / mean**2
-    means, noise = [], []
-    for category in sorted(set(categories)):
-        own = [sizes[group] for group, other in zip(labeled, categories, strict=True) if other == category]
-        means.append(sum(own) / len(own))
-        noise.append(sum((size - means[-1]) ** 2 for size in own) / (len(own) - 1) / len(own))
-    middle = sum(means) / len(means)
-    between = sum((mean - middle) ** 2 for mean in means) / (len(means) - 1) - sum(noise) / len(noise)
-    return max(0.0, np.log((1 + v) / (1 + max(0.0, between) / middle**2)))
-
-
-@given(st.integers(0, 10_000))
-@settings(max_examples=30)
-def test_unevenness_equals_slow_twin(seed):
-    rng = np.random.default_rng(seed)
-    groups = np.concatenate([np.arange(5), (5 * rng.random(60) ** 2).astype(np.int64)])
-    categories = np.concatenate([np.repeat(np.arange(4), 2), rng.integers(4, size=12)])
-    labeled = rng.choice(groups, size=len(categories))
-    expected = slow_unevenness(groups.tolist(), labeled.tolist(), categories.tolist())
-    assert unevenness(groups, labeled, categories) == pytest.approx(expected)
-
-
-def test_groups_of_one_size_are_not_uneven():
-    groups = np.repeat(np.arange(6), 7)
-    assert unevenness(groups, groups[::3], np.arange(14) // 2) == 0
-
-
-def test_uneven_groups_lower_the_number_that_labels_ask_for(monkeypatch):
-    rng = np.random.default_rng(3)
-    truth = np.arange(600) % 15
-    rows = (1.3 * rng.normal(size=(15, 12))[truth] + rng.normal(size=(600, 12))).astype(np.float32)
-    tree, nobody = grow_tree(rows, np.ones(600)), np.tile(np.arange(1, 9), (600, 1))
-
-    def asked_for():
-        return choose_cut(tree, np.arange(600), torch.from_numpy(rows), nobody, truth[:150]).from_labels
-
-    monkeypatch.setattr(tree_cut, "unevenness", lambda *_: 0.0)
-    even = asked_for()
-    monkeypatch.setattr(tree_cut, "unevenness", lambda *_: np.log(2))
-    assert even - np.log(2) < asked_for() < even - 0.1  # one of two estimates is halved

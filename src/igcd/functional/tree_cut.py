@@ -82,8 +82,7 @@ def choose_cut(
     if len(several) and len(tree.heights):  # a category with one labeled row cannot tell what belongs together
         labeled = [each[several] for each in groups]
         owners = _numbered(categories[several])
-        uneven = np.array([unevenness(each, each[several], owners) for each in groups])
-        from_labels, spread = _bootstrap(tree, tried, _label_scores(labeled, owners), uneven, seed)
+        from_labels, spread = _bootstrap(tree, tried, _label_scores(labeled, owners), seed)
         far_off = (from_labels - from_tree) / (FAR_OFF * TREE_SPREAD)
         weights = np.array([spread**-2, TREE_SPREAD**-2 / (1 + far_off**2)])
         estimate = float(weights @ [from_labels, from_tree] / weights.sum())
@@ -162,39 +161,11 @@ def _agreement(groups: IntArray, categories: IntArray, n_categories: int) -> lis
     return [right, together, mixed]
 
 
-def unevenness(groups: IntArray, labeled: IntArray, categories: IntArray) -> float:
-    """How many times more groups than categories there are if two rows share either equally often; its logarithm.
-
-    Two rows share a large group more often than a small one. So where sizes vary more among groups than among
-    categories, there are more groups at the same number of shared pairs: (1 + v) / (1 + w) times as many, with v and w
-    the squared coefficients of variation. Sizes of categories are not known, but rows of a large one are in large
-    groups: w is the part of the variance of a row's group size that lies between categories. (n,) groups of all rows,
-    (m,) those of labeled ones, (m,) categories from 0, each with two rows or more.
-
-    >>> groups, labeled = np.repeat([0, 1, 2, 3], [30, 30, 10, 10]), np.array([0, 0, 2, 2])
-    >>> unevenness(groups, labeled, np.array([0, 0, 1, 1]))  # one category is large, one is small
-    0.0
-    >>> round(unevenness(groups, labeled, np.array([0, 1, 0, 1])), 2)  # both have a large and a small group
-    0.22
-    """
-    sizes = np.bincount(groups).astype(float)
-    of_groups = sizes.var() / sizes.mean() ** 2
-    own, n_rows = sizes[labeled], np.bincount(categories)
-    means = np.bincount(categories, weights=own) / n_rows
-    inside = np.bincount(categories, weights=(own - means[categories]) ** 2) / (n_rows - 1)
-    between = means.var(ddof=1) - (inside / n_rows).mean() if len(means) > 1 else 0.0
-    of_categories = max(0.0, between) / means.mean() ** 2
-    return max(0.0, float(np.log1p(of_groups) - np.log1p(of_categories)))
-
-
-def _bootstrap(
-    tree: CategoryTree, tried: IntArray, scores: _LabelScores, uneven: FloatArray, seed: int
-) -> tuple[float, float]:
+def _bootstrap(tree: CategoryTree, tried: IntArray, scores: _LabelScores, seed: int) -> tuple[float, float]:
     """The logarithm of the number of groups that labels ask for, and how sure it is.
 
     Two estimates, each weighted by its own certainty: the cut at which most labeled rows are right, and that at which
-    two rows share a group as often as they share a category, less what `uneven` (t,) groups have too many there.
-    Labeled categories are mixed with each other, and with unlabeled ones as often. How many of these there are is a
+    two rows share a group as often as they share a category. Labeled categories are mixed with each other, and with unlabeled ones as often. How many of these there are is a
     guess from what the labels ask for without them.
     """
     n_categories = scores.right.shape[1]
@@ -209,7 +180,6 @@ def _bootstrap(
         excess = np.abs(np.log(np.maximum(n_shared / n_categories, 1e-9)))
         found = [_best(tree, tried, score) for score in (right, -excess)]
         means = np.stack([centers for centers, _ in found])  # (2, draws)
-        means[1] -= np.interp(means[1], np.log(tried), uneven)
         variances = means.var(axis=1) + [float(widths.mean()) for _, widths in found]
         weights = np.maximum(variances, MIN_SPREAD**2) ** -1
         estimate, spread = float(weights @ means.mean(axis=1) / weights.sum()), float(np.sqrt(2 / weights.sum()))
