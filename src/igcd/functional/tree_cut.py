@@ -165,8 +165,8 @@ def _bootstrap(tree: CategoryTree, tried: IntArray, scores: _LabelScores, seed: 
     """The logarithm of the number of groups that labels ask for, and how sure it is.
 
     Two estimates, each weighted by its own certainty: the cut at which most labeled rows are right, and that at which
-    two rows share a group as often as they share a category. Labeled categories are mixed with each other, and with unlabeled ones as often. How many of these there are is a
-    guess from what the labels ask for without them.
+    two rows share a group as often as they share a category. Labeled categories are mixed with each other, and with
+    unlabeled ones as often. How many of these there are is a guess from what the labels ask for without them.
     """
     n_categories = scores.right.shape[1]
     # Draws go by what categories score and not by their order, so that other names give the same answer.
