@@ -7,6 +7,7 @@
 
 Sets: digits, the .npz files given or found in ../shared/data/panel, features of training images of CIFAR-100, CUB and
 the field guide (computed once), and made-up mixtures; see panel_sets.py. `--sets mixture` means all that begin with it.
+`cifar100_10x250` and `cifar100_5x400`, a few large categories, are run only where `--sets` names them.
 
 Scenes: in all but two, half of the categories are known, and the rows of the other half are unlabeled among the rest.
 - `many`: 20 labels of each known category (at most half of its rows); `few`: 3; `one`: 1; `none`: no label at all;
@@ -36,7 +37,7 @@ from typing import Any
 import panel_tasks
 from panel_baselines import BaselineFile
 from panel_report import figure, main_baseline, markdown, verdicts
-from panel_sets import SHARED_DATA, FeatureSet, MissingDataError, choose, panel_recipes
+from panel_sets import LARGE_SETS, SHARED_DATA, FeatureSet, MissingDataError, choose, panel_recipes
 from panel_tasks import SCENES, Discoverer, Task, make_task, score_discoverer
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
@@ -175,7 +176,7 @@ def main() -> int:
 
 def run_panel(options: argparse.Namespace, seeds: list[int]) -> int:
     recipes = panel_recipes(options.files, options.data)
-    recipes = choose(recipes, options.sets) if options.sets else recipes
+    recipes = choose(recipes | dict(LARGE_SETS), options.sets) if options.sets else recipes
     results = ResultFile(options.out / "results.jsonl", fresh=options.fresh)
     baselines = BaselineFile(options.out / "baselines.json")
     rows: list[Row] = []

@@ -205,6 +205,12 @@ SETS: Mapping[str, SetRecipe] = {
 }
 """What is in the panel beside files. The scenes `many`, `few`, `one` and `none` are the label budgets of each."""
 
+LARGE_SETS: Mapping[str, SetRecipe] = {
+    "cifar100_10x250": StreamFeatures("cifar100", 10, 250, "cifar100.npz"),
+    "cifar100_5x400": StreamFeatures("cifar100", 5, 400, "cifar100.npz"),
+}
+"""A few categories of many rows. No choice was made on them, so they are run only where `--sets` names them."""
+
 
 def panel_recipes(files: list[Path], data: Path) -> dict[str, SetRecipe]:
     """The sets by name: the given files, or those in the folder `panel` of the data, and the built-in ones."""
