@@ -10,7 +10,7 @@ import torch
 from panel import ResultFile, estimator_key, progress_line, run_set
 from panel_baselines import BaselineFile
 from panel_report import figure, main_baseline, markdown, verdicts
-from panel_sets import SETS, FeatureFile, MissingDataError, Mixture, StreamFeatures, choose
+from panel_sets import LARGE_SETS, SETS, FeatureFile, MissingDataError, Mixture, StreamFeatures, choose, panel_recipes
 from panel_tasks import (
     SCENES,
     Task,
@@ -271,6 +271,12 @@ def test_sets_that_cannot_be_made(tmp_path):
     with pytest.raises(IgcdError, match="is not a set"):
         choose(SETS, ["birds"])
     assert set(choose(SETS, ["cub", "digits"])) == {"cub_60x30", "cub_150x20", "digits"}
+
+
+def test_large_categories_are_run_on_request_only(tmp_path):
+    usual = panel_recipes([], tmp_path)
+    assert not usual.keys() & LARGE_SETS.keys()
+    assert set(choose(usual | dict(LARGE_SETS), ["cifar100_5x400"])) == {"cifar100_5x400"}
 
 
 class RecordingEncoder:
