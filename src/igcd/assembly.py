@@ -69,7 +69,7 @@ def build_stream(
     built = _build_stream(config, seed, lambda split, images: SplitStream(split, resize(images), secret))
     if not config.rehearsal:
         return built
-    split = rehearse(built.split, config.by_category)
+    split = rehearse(built.split, config.by_category, n_later=config.rehearsal_stages)
     return BuiltStream(split, built.stream.cut_by(split))
 
 

@@ -50,6 +50,8 @@ class StreamConfig(Section):
     by_place_and_year: PlaceAndYearSpec | None = None
     rehearsal: bool = False
     """Instead of the stream, a small one of the labeled images of its stage 0, to choose options on."""
+    rehearsal_stages: int = Field(default=1, ge=1, le=20)
+    """Later stages of the rehearsal."""
 
 
 class EncoderConfig(Section):

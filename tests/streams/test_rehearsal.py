@@ -87,3 +87,24 @@ def test_a_recipe_asks_for_it():
     assert built.split == rehearse(real.split, spec)
     for (stage, _), cut in zip(built.stream, built.split.stages, strict=True):
         assert len(stage.labeled) == len(cut.labeled.image_ids)
+
+
+def test_several_later_stages_meet_their_own_new_categories_and_known_ones_come_back_to_each(split):
+    first, *later = rehearse(split, n_later=2).stages
+    met = set(first.labeled.categories)
+    assert len(met) == 6 and len(later) == 2
+    for stage in later:
+        unlabeled = set(stage.unlabeled.categories)
+        assert met <= unlabeled and len(unlabeled - met) == 1
+        met |= unlabeled
+    seen = [
+        image_id for stage in (first, *later) for image_id in (*stage.labeled.image_ids, *stage.unlabeled.image_ids)
+    ]
+    assert len(seen) == len(set(seen))
+    assert not set(seen) & set(later[-1].test.image_ids)
+
+
+def test_a_recipe_says_how_many_later_stages():
+    spec = StreamSpec(protocol="mi", categories_per_stage=(8, 2), images_labeled=20, images_new=10, test_per_category=4)
+    config = StreamConfig(source="digits", by_category=spec, rehearsal=True, rehearsal_stages=3)
+    assert len(build_stream(config, seed=0).stream) == 4
