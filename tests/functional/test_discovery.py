@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
@@ -265,7 +266,7 @@ def test_the_same_seed_gives_the_same():
 
 
 def test_labels_are_asked_in_a_space_they_have_not_shaped(monkeypatch):
-    """Labels bring their own rows together: asked in the space they have shaped, they see far too many digits."""
+    """Labels bring their own rows together: asked in the space they have shaped, they are off and unsure."""
     pixels, digits = load_digits(return_X_y=True)
     rows = fit_projection(torch.from_numpy(pixels).float(), n_components=64)(torch.from_numpy(pixels).float())
     (unlabeled, labeled, categories), _ = split(rows, torch.from_numpy(digits), range(5), 8)
@@ -273,5 +274,20 @@ def test_labels_are_asked_in_a_space_they_have_not_shaped(monkeypatch):
     monkeypatch.setattr(module, "MAX_APART", 0)
     together = discover(unlabeled, labeled, categories)
     assert torch.equal(together.whitening.matrix, apart.whitening.matrix)
-    assert together.cut.n_groups > 1.5 * apart.cut.n_groups
-    assert apart.cut.n_groups < 15
+    off = [abs(found.cut.from_labels - np.log(10)) for found in (apart, together)]
+    assert off[0] < 0.1 < off[1]
+    assert apart.cut.spread < 0.6 * together.cut.spread
+    assert apart.cut.n_groups < 13
+
+
+def test_two_labeled_categories_do_not_mislead_a_tree_that_sees_clear_groups():
+    """Six labels of two digits ask for far finer groups than there are: the tree, which sees digits, decides."""
+    pixels, digits = load_digits(return_X_y=True)
+    rows = fit_projection(torch.from_numpy(pixels).float(), n_components=64)(torch.from_numpy(pixels).float())
+    for chosen in ([0, 1, 2, 3, 6], [4, 5, 6, 7, 8], [0, 3, 4, 7, 9]):
+        own = np.isin(digits, chosen)
+        owners = torch.from_numpy(np.searchsorted(chosen, digits[own]))
+        (unlabeled, labeled, categories), truth = split(rows[torch.from_numpy(own)], owners, range(2), 3)
+        found = discover(unlabeled, labeled, categories)
+        assert 3 <= found.n_novel <= 5
+        assert share_together(found.category, truth) > 0.85

@@ -4,9 +4,13 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
+from scipy.stats import cauchy
+from scipy.stats import t as student
+from torch.nn.functional import normalize
 
 from igcd.functional.category_tree import cut_tree, grow_tree
-from igcd.functional.tree_cut import WINDOWS, _agreement, _best, choose_cut, fall_of_heights
+from igcd.functional.reach import measure_reach
+from igcd.functional.tree_cut import TREE_SPREAD, WINDOWS, _agreement, _best, choose_cut, fall_of_heights, most_probable
 
 
 def clouds(n_clouds, n_each, *, seed=0, width=8, spread=0.05):
@@ -117,9 +121,15 @@ def cut_of(rows, owners, n_labeled, *, seed=0):
     order = np.argsort(~is_labeled, kind="stable")  # labeled rows first
     rows, categories = rows[order], owners[order][: is_labeled.sum()] // 2
     tree = grow_tree(rows, np.ones(len(rows)))
-    return tree, choose_cut(
-        tree, np.arange(len(rows)), torch.from_numpy(rows).float(), nearest_rows(rows), categories, seed=seed
+    node, white = np.arange(len(rows)), torch.from_numpy(rows).float()
+    cut = choose_cut(
+        tree, node, white, nearest_rows(rows), categories, reach_of(rows), n_least=len(set(categories)), seed=seed
     )
+    return tree, cut
+
+
+def reach_of(rows):
+    return measure_reach(normalize(torch.from_numpy(rows).float(), dim=1))
 
 
 def test_without_labels_the_tree_decides():
@@ -168,7 +178,8 @@ def test_trees_of_a_few_rows(n):
     tree, node = grow_tree(rows, np.ones(n)), np.arange(n)
     neighbors = nearest_rows(rows) if n > 1 else np.zeros((1, 1), dtype=np.int64)
     for categories in (np.zeros(n, dtype=np.int64), np.empty(0, dtype=np.int64)):
-        assert 1 <= choose_cut(tree, node, torch.from_numpy(rows).float(), neighbors, categories).n_groups <= n
+        cut = choose_cut(tree, node, torch.from_numpy(rows).float(), neighbors, categories, reach_of(rows))
+        assert 1 <= cut.n_groups <= n
 
 
 def test_one_label_each_says_nothing_and_the_tree_decides():
@@ -177,3 +188,35 @@ def test_one_label_each_says_nothing_and_the_tree_decides():
     _, none = cut_of(rows, owners, 0)
     assert one.from_labels is None
     assert one.n_groups == none.n_groups == 10
+
+
+def test_with_one_label_each_there_are_as_many_groups_as_labeled_categories():
+    """Three families of ten categories each: the tree alone sees families, thirty names say that there are more."""
+    rng = np.random.default_rng(0)
+    families = 3 * rng.normal(size=(3, 16)).repeat(10, axis=0)
+    rows = (families + 0.3 * rng.normal(size=(30, 16))).repeat(12, axis=0) + 0.25 * rng.normal(size=(360, 16))
+    tree, node, white = grow_tree(rows, np.ones(360)), np.arange(360), torch.from_numpy(rows).float()
+    given = {"tree": tree, "node": node, "rows": white, "neighbors": nearest_rows(rows), "reach": reach_of(rows)}
+    alone = choose_cut(**given, categories=np.empty(0, dtype=np.int64))
+    named = choose_cut(**given, categories=np.arange(30), n_least=30)
+    assert alone.n_groups < 10
+    assert 30 <= named.n_groups <= 40
+
+
+@pytest.mark.parametrize(
+    ("tree", "labels", "spread", "n"), [(1.6, 3.5, 0.4, 2), (3.0, 3.3, 0.2, 9), (2.0, 4.0, 0.3, 40)]
+)
+def test_what_tree_and_labels_make_most_probable_equals_slow_twin(tree, labels, spread, n):
+    between = np.linspace(tree, labels, 20_001)
+    twin = between[(cauchy.pdf(between, tree, TREE_SPREAD) * student.pdf(between, n - 1, labels, spread)).argmax()]
+    assert most_probable(tree, labels, spread, n_categories=n) == pytest.approx(twin, abs=abs(labels - tree) / 199)
+
+
+def test_tree_and_labels_that_agree_are_believed():
+    assert most_probable(3.0, 3.0, 0.3, n_categories=5) == 3.0
+
+
+def test_two_labeled_categories_cannot_overrule_the_tree_and_many_can():
+    two, many = (np.exp(most_probable(np.log(5), np.log(32), 0.4, n_categories=c)) for c in (2, 30))
+    assert two < 6
+    assert many > 25

@@ -37,6 +37,7 @@ from igcd.functional.pulling import (
     pull_together,
     tree_over,
 )
+from igcd.functional.reach import Reach, measure_reach
 from igcd.functional.refining import refine
 from igcd.functional.tree_cut import CLEAR, Cut, choose_cut, clear_gap
 from igcd.functional.whitening import Whitening, fit_whitening
@@ -107,21 +108,23 @@ def discover(
         return Discovered(whitening, means, known_ids, owners[:0], owners[:0], Cut(len(known_ids), 0.0))
     features = torch.cat([labeled.to(unlabeled.dtype), unlabeled])
     rows = whitening(features)
-    judged = features if len(features) <= MAX_APART else None
+    taught = owners if is_guess is None else torch.where(is_guess, -1, owners)
+    finds_number = n_novel is None and not (heights and len(known_ids))
+    is_apart = finds_number and len(features) <= MAX_APART and bool((taught >= 0).any())
+    judged = features if is_apart else None
     del unlabeled, features  # of a million rows every copy counts
-    scene = Scene.of(rows, owners, len(known_ids), with_blind=n_novel is None, seed=seed)
+    with_reach = finds_number and not is_apart
+    scene = Scene.of(rows, owners, len(known_ids), with_blind=n_novel is None, with_reach=with_reach, seed=seed)
     if n_novel is not None:
         smallest = _smallest_with(scene, n_novel, smallest)
         cut = Cut(len(known_ids) + n_novel, _height_with(scene, n_novel, smallest))
-    elif heights is not None and len(known_ids):
+    elif heights and not finds_number:
         cut = scene.cut_at(heights, rows, smallest, seed=seed)
+    elif judged is not None:
+        judging, apart = judging_scene(judged, seed=seed)
+        cut = scene.cut_into(judging.choose_cut(apart, taught, n_least=len(known_ids), seed=seed))
     else:
-        taught = owners if is_guess is None else torch.where(is_guess, -1, owners)
-        if judged is not None and (taught >= 0).any():
-            judging, apart = judging_scene(judged, seed=seed)
-            cut = scene.cut_into(judging.choose_cut(apart, taught, seed=seed))
-        else:
-            cut = scene.choose_cut(rows, taught, seed=seed)
+        cut = scene.choose_cut(rows, taught, n_least=len(known_ids), seed=seed)
     cut = replace(cut, height=cut.height * float(np.exp(-granularity)))
     start = torch.from_numpy(scene.groups(cut.height, smallest))
     neighbors = torch.from_numpy(scene.neighbors)
@@ -197,6 +200,7 @@ class Scene:
     sizes: IntArray  # rows of each node of `tree`; a part of a known category has all of its own
     n_known: int
     blind: CategoryTree | None  # over all rows, labels hidden; None where nobody asks for it
+    reach: Reach | None  # of all rows, pulled together; None where distances say nothing
     node: IntArray  # (m + n,) the node of each row in it
     neighbors: IntArray  # (m + n, k)
     density: Tensor  # (m + n,)
@@ -210,10 +214,20 @@ class Scene:
         return cls.of(whitening(torch.cat([labeled, unlabeled])), owners, int(owners.max()) + 1, seed=seed)
 
     @classmethod
-    def of(cls, rows: Tensor, owners: Tensor, n_known: int, *, with_blind: bool = False, seed: int = 0) -> Self:
+    def of(
+        cls,
+        rows: Tensor,
+        owners: Tensor,
+        n_known: int,
+        *,
+        with_blind: bool = False,
+        with_reach: bool = False,
+        seed: int = 0,
+    ) -> Self:
         """The scene of whitened rows, of which the first are of known categories 0 to `n_known` − 1. (m + n, d), (m,).
 
-        `with_blind` prepares for `choose_cut`; `seed` is that of an approximate graph.
+        `with_blind` prepares for `choose_cut`. `with_reach` lets distances say how large categories are; those of rows
+        that were drawn, or kept because they are typical, do not. `seed` is that of whatever is random.
         """
         n_labeled = len(owners)
         node, neighbors = torch.arange(len(rows)), torch.zeros(len(rows), 1, dtype=torch.int64)
@@ -232,6 +246,7 @@ class Scene:
         joins = float(tree.heights.sum()) + inside_nodes(pulled[n_labeled:], of_unlabeled - len(part_of))
         return cls(
             tree=tree,
+            reach=measure_reach(pulled, seed=seed) if with_reach else None,
             part_of=part_of.numpy(),
             tree_node=of_unlabeled.numpy(),
             sizes=torch.bincount(nodes).numpy(),
@@ -250,9 +265,13 @@ class Scene:
             raise ValueError("choosing a cut needs a scene with the tree that is blind for labels")
         return self.blind
 
-    def choose_cut(self, rows: Tensor, categories: Tensor, *, seed: int = 0) -> Cut:
-        """The cut that labels and the tree ask for. (m + n, d), (m,) with −1 for rows whose label should not count."""
-        return choose_cut(self._blind_tree, self.node, rows, self.neighbors, categories.cpu().numpy(), seed=seed)
+    def choose_cut(self, rows: Tensor, categories: Tensor, *, n_least: int = 2, seed: int = 0) -> Cut:
+        """The cut that labels and the tree ask for. (m + n, d), (m,) with −1 for rows whose label should not count.
+
+        Where no category has two labels, there are `n_least` groups at least.
+        """
+        tree, taught = self._blind_tree, categories.cpu().numpy()
+        return choose_cut(tree, self.node, rows, self.neighbors, taught, self.reach, n_least=n_least, seed=seed)
 
     def cut_into(self, cut: Cut) -> Cut:
         """A cut with as many groups as one of another tree over these rows has, or as a clear gap near it asks for."""
@@ -317,7 +336,7 @@ def judging_scene(features: Tensor, *, seed: int = 0) -> tuple[Scene, Tensor]:
     """
     nothing = torch.empty(0, dtype=torch.int64)
     rows = fit_whitening_with(features, features[:0], nothing, seed=seed)(features)
-    return Scene.of(rows, nothing, 0, with_blind=True, seed=seed), rows
+    return Scene.of(rows, nothing, 0, with_blind=True, with_reach=True, seed=seed), rows
 
 
 def _smallest_with(scene: Scene, n_novel: int, smallest: int) -> int:

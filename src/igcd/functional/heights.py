@@ -6,10 +6,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from igcd.functional.tree_cut import TREE_SPREAD
-
 HIDDEN = 1 / 7
 """Share of the categories that are new in the scenes from which heights come."""
+TREE_OFF = 0.25
+"""How far off the logarithm of the tree's number is: one standard deviation."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Heights:
         [1.0, 1.0, 0.6, 0.1]
         """
         more = np.log(max(1.0, n_groups / self.n_parts * (1 - HIDDEN) / n_known))
-        return float(np.exp(-((more / (TREE_SPREAD + np.log(self.n_parts))) ** 2) / 2))
+        return float(np.exp(-((more / (TREE_OFF + np.log(self.n_parts))) ** 2) / 2))
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Self:

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from igcd.functional.assignment import contingency, match
-from igcd.functional.discovery import Scene, discover, fit_whitening_with, rows_like, smallest_size
+from igcd.functional.discovery import Scene, fit_whitening_with, rows_like, smallest_size
 from igcd.functional.gaussian import scatter_statistics
 from igcd.functional.grouping import distinct
 from igcd.functional.heights import HIDDEN, Heights
@@ -46,9 +46,9 @@ def heights_by_hiding(rows: Tensor, categories: Tensor, *, n_kept: int | None = 
 
 
 def _n_groups_without_labels(rows: Tensor, owners: Tensor, *, seed: int) -> int:
-    """How many groups the tree alone finds in rows that labels have whitened. (m, d), (m,)."""
-    whitening = fit_whitening_with(rows[:0], rows, owners, seed=seed)
-    return discover(rows, rows[:0], owners[:0], whitening=whitening, seed=seed).cut.n_groups
+    """How many groups the tree of a batch (`Scene.cut_at`) finds in rows that labels have whitened. (m, d), (m,)."""
+    white = fit_whitening_with(rows[:0], rows, owners, seed=seed)(rows)
+    return Scene.of(white, owners[:0], 0, with_blind=True, seed=seed).choose_cut(white, owners[:0], seed=seed).n_groups
 
 
 def _n_hidden(n_categories: int) -> int:

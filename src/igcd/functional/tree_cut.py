@@ -2,7 +2,7 @@
 
 Labels first: at the right height rows of one category share a group and rows of two do not. Two plain scores look at
 that from different sides, and drawing the labeled categories anew (a bootstrap) shows how sure each of them is. The
-tree second: where categories end and what is inside them begins, heights fall fastest, a walk from neighbor to neighbor
+tree second: where categories end, the next row is suddenly far, heights fall fastest, a walk from neighbor to neighbor
 is described in few bits, and groups that half of the dimensions find are there for the other half as well. Few labels
 are unsure, so the tree weighs more; without labels it decides alone.
 """
@@ -17,6 +17,7 @@ from igcd.functional.assignment import contingency, match
 from igcd.functional.category_tree import CategoryTree, cut_tree
 from igcd.functional.held_out import explained_shares
 from igcd.functional.map_equation import bits_per_step
+from igcd.functional.reach import Reach, growth
 from igcd.types import FloatArray, IntArray
 
 N_CUTS = 60
@@ -25,16 +26,16 @@ N_DRAWS = 40
 """Times the labeled categories are drawn anew."""
 WINDOWS = (1.3, 1.6, 2.0)
 """The fall of heights at n groups is measured from n / w to w n groups, the mean over these w."""
+GROWTH_WEIGHT = 3.0
+"""Weight of the growth of distances (`reach`) against the fall of heights; 2 to 4 do as well."""
 OTHER_WEIGHT = 0.75
 """Weight of a bit per step, and of all that held-out dimensions can tell, against the fall of heights; 0.5 to 1."""
-TREE_SPREAD = 0.25
-"""How far off the tree alone is: 1.5 times the median of |log(found / true)| over the panel (benchmarks/panel.py)."""
+TREE_SPREAD = 0.2
+"""How far off the logarithm of the tree's number is, half of the time at most; 0.15 to 0.25 do as well."""
 NEARBY = 1.15
 """Up to this ratio from the number estimated, a clear gap between heights decides."""
 CLEAR = 5.0
 """A gap is clear where the height falls by this factor from one join to the next."""
-FAR_OFF = 3.0
-"""Where labels and tree are more than three spreads apart, the tree has found another level: it counts for less."""
 UNLABELED_SHARE = 0.75
 """Share of the groups beyond labeled categories that count as unlabeled ones; 0.5 to 1 do as well."""
 MIN_SPREAD = 0.2
@@ -62,37 +63,62 @@ class _LabelScores:
 
 
 def choose_cut(
-    tree: CategoryTree, node: IntArray, rows: Tensor, neighbors: IntArray, categories: IntArray, *, seed: int = 0
+    tree: CategoryTree,
+    node: IntArray,
+    rows: Tensor,
+    neighbors: IntArray,
+    categories: IntArray,
+    reach: Reach | None,
+    *,
+    n_least: int = 2,
+    seed: int = 0,
 ) -> Cut:
     """The cut of a tree without known nodes that suits the labels and the tree.
 
     `node` (n,) is the node of the tree that each whitened row (n, d) is in, `neighbors` (n, k) are the rows nearest to
-    it. The first m rows are labeled: `categories` (m,) from 0, −1 for rows whose label should not count.
+    it, and `reach` says how far those are that the tree is grown over, if their distances are to count. The first m
+    rows are labeled: `categories` (m,) from 0, −1 for rows whose label should not count. Where the tree decides alone,
+    there are `n_least` groups at least.
     """
     most = max(2, min(tree.n_nodes // 2, len(node) // 3))
     tried = np.unique(np.geomspace(2, most, N_CUTS).astype(np.int64))
     groups = [_numbered(cut_tree(tree, tree.height_for(int(n)))[node]) for n in tried]
     bits = np.array([bits_per_step(each, neighbors) for each in groups])
     explained = explained_shares(rows, tried, seed=seed)
-    from_tree = float(
-        np.log(tried[_best_for_tree(fall_of_heights(tree.heights, tried, n_rows=len(node)), bits, explained)])
-    )
-    estimate, from_labels, spread = from_tree, None, None
+    falls = fall_of_heights(tree.heights, tried, n_rows=len(node))
+    for_tree = falls + OTHER_WEIGHT * (explained - bits)
+    if reach is not None:
+        for_tree += GROWTH_WEIGHT * growth(reach, tried)
     several = np.flatnonzero((np.bincount(categories + 1)[categories + 1] > 1) & (categories >= 0))
-    if len(several) and len(tree.heights):  # a category with one labeled row cannot tell what belongs together
+    if not len(several):  # a category with one labeled row cannot tell what belongs together
+        for_tree[tried < min(n_least, most)] = -np.inf
+    from_tree = float(np.log(tried[for_tree.argmax()]))
+    estimate, from_labels, spread = from_tree, None, None
+    if len(several) and len(tree.heights):
         labeled = [each[several] for each in groups]
         owners = _numbered(categories[several])
         from_labels, spread = _bootstrap(tree, tried, _label_scores(labeled, owners), seed)
-        far_off = (from_labels - from_tree) / (FAR_OFF * TREE_SPREAD)
-        weights = np.array([spread**-2, TREE_SPREAD**-2 / (1 + far_off**2)])
-        estimate = float(weights @ [from_labels, from_tree] / weights.sum())
+        estimate = most_probable(from_tree, from_labels, spread, n_categories=int(owners.max()) + 1)
     n_groups = clear_gap(tree.heights, int(np.clip(round(np.exp(estimate)), 1, tree.n_nodes)))
     return Cut(n_groups, tree.height_for(n_groups), from_tree, from_labels, spread)
 
 
-def _best_for_tree(falls: FloatArray, bits: FloatArray, explained: FloatArray) -> int:
-    """The position with a steep fall of heights, few bits per step, and much that is explained. (t,), (t,), (t,)."""
-    return int((falls + OTHER_WEIGHT * (explained - bits)).argmax())
+def most_probable(from_tree: float, from_labels: float, spread: float, *, n_categories: int) -> float:
+    """The logarithm of the number of groups that tree and labels make most probable together.
+
+    The spread of the labels' estimate comes from c categories, so its error is Student's t with c − 1 degrees of
+    freedom: two categories may be far off, many are not. The tree may have found another level, of families or of
+    parts, so its error has the long tails of Cauchy's distribution, which is that of one degree.
+
+    >>> tree, labels = np.log(5), np.log(32)  # far apart
+    >>> [round(float(np.exp(most_probable(tree, labels, 0.4, n_categories=c)))) for c in (2, 30)]
+    [5, 27]
+    """
+    free = max(n_categories - 1, 1)
+    between = np.linspace(min(from_tree, from_labels), max(from_tree, from_labels), 200)
+    of_labels = -(free + 1) / 2 * np.log1p(((between - from_labels) / spread) ** 2 / free)
+    of_tree = -np.log1p(((between - from_tree) / TREE_SPREAD) ** 2)
+    return float(between[(of_labels + of_tree).argmax()])
 
 
 def fall_of_heights(heights: FloatArray, tried: IntArray, *, n_rows: int) -> FloatArray:
