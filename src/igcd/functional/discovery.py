@@ -49,7 +49,7 @@ SMALLEST = 0.35
 """A category has at least this share of the rows that known ones have."""
 MAX_APART = 20_000
 """Of more rows, labels are asked in the space that they have shaped: another one would take as long again."""
-N_DRAWN = 20
+N_DRAWN = 12
 """Rows drawn for each category of which only statistics are known."""
 
 
