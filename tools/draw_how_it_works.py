@@ -22,6 +22,7 @@ from igcd.functional.gaussian import scatter_statistics
 from igcd.functional.held_out import explained_shares
 from igcd.functional.map_equation import bits_per_step
 from igcd.functional.projection import fit_projection
+from igcd.functional.reach import Reach, growth
 from igcd.functional.whitening import fit_whitening
 
 WIDTH, HEIGHT, EDGE = 640, 420, 34
@@ -61,7 +62,7 @@ def draw(example: Example, out: Path) -> list[Path]:
     white = fit_whitening(rows, known, generator=torch.Generator().manual_seed(0))(rows)
     scene = discovery.Scene.of(white, labels, N_KNOWN)
     judging, apart = discovery.judging_scene(rows)
-    assert judging.blind is not None
+    assert judging.blind is not None and judging.reach is not None
     graph = discovery.neighbor_graph(white, discovery.N_NEIGHBORS)
     pulled = discovery.pull_together(white, graph)
     found = discovery.discover(rows[len(labels) :], rows[: len(labels)], labels)
@@ -73,7 +74,9 @@ def draw(example: Example, out: Path) -> list[Path]:
         "step-2-whitened": scatter(_plane(white), shades, len(labels)),
         "step-3-pulled-together": scatter(_plane(pulled), shades, len(labels)),
         "step-4-tree": dendrogram(scene.tree, cut.height, scene.sizes),
-        "step-5-cut": curves(judging.blind, judging.node, apart, judging.neighbors, labels.numpy(), cut.n_groups),
+        "step-5-cut": curves(
+            judging.blind, judging.node, apart, judging.neighbors, judging.reach, labels.numpy(), cut.n_groups
+        ),
         "step-6-answer": scatter(_plane(pulled), category, len(labels)),
     }
     out.mkdir(parents=True, exist_ok=True)
@@ -147,10 +150,11 @@ def curves(
     node: npt.NDArray[np.int64],
     rows: Tensor,
     neighbors: npt.NDArray[np.int64],
+    reach: Reach,
     labels: npt.NDArray[np.int64],
     n_groups: int,
 ) -> str:
-    """What each number of groups has for it, each from 0 to 1: labels, heights, bits, dimensions held out."""
+    """What each number of groups has for it, from 0 to 1: labels, distances, heights, bits, dimensions held out."""
     tried = np.unique(np.geomspace(2, min(len(node) // 4, 150), 50).astype(np.int64))
     groups = [np.unique(cut_tree(tree, tree.height_for(int(n)))[node], return_inverse=True)[1] for n in tried]
     right = [float(tree_cut._agreement(g[: len(labels)], labels, N_KNOWN)[0].mean()) for g in groups]
@@ -158,6 +162,7 @@ def curves(
     bits = np.array([bits_per_step(g, neighbors) for g in groups])
     lines = {
         "labeled rows right": np.array(right),
+        "growth of distances": growth(reach, tried),
         "fall of heights": fall / max(float(fall.max()), 1e-9),
         "few bits per step": 1 - (bits - bits.min()) / max(float(np.ptp(bits)), 1e-9),
         "dimensions held out": explained_shares(rows, tried),
