@@ -4,13 +4,12 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
-from scipy.stats import cauchy
 from scipy.stats import t as student
 from torch.nn.functional import normalize
 
 from igcd.functional.category_tree import cut_tree, grow_tree
 from igcd.functional.reach import measure_reach
-from igcd.functional.tree_cut import TREE_SPREAD, WINDOWS, _agreement, _best, choose_cut, fall_of_heights, most_probable
+from igcd.functional.tree_cut import WINDOWS, _agreement, _best, choose_cut, fall_of_heights, log_odds_of_labels
 
 
 def clouds(n_clouds, n_each, *, seed=0, width=8, spread=0.05):
@@ -203,20 +202,14 @@ def test_with_one_label_each_there_are_as_many_groups_as_labeled_categories():
     assert 30 <= named.n_groups <= 40
 
 
-@pytest.mark.parametrize(
-    ("tree", "labels", "spread", "n"), [(1.6, 3.5, 0.4, 2), (3.0, 3.3, 0.2, 9), (2.0, 4.0, 0.3, 40)]
-)
-def test_what_tree_and_labels_make_most_probable_equals_slow_twin(tree, labels, spread, n):
-    between = np.linspace(tree, labels, 20_001)
-    twin = between[(cauchy.pdf(between, tree, TREE_SPREAD) * student.pdf(between, n - 1, labels, spread)).argmax()]
-    assert most_probable(tree, labels, spread, n_categories=n) == pytest.approx(twin, abs=abs(labels - tree) / 199)
+@pytest.mark.parametrize(("estimate", "spread", "n"), [(3.5, 0.4, 2), (3.3, 0.2, 9), (4.0, 0.3, 40)])
+def test_the_odds_of_labels_are_those_of_students_t(estimate, spread, n):
+    log_n = np.linspace(1, 6, 50)
+    expected = student.logpdf(log_n, n - 1, estimate, spread) - student.logpdf(estimate, n - 1, estimate, spread)
+    np.testing.assert_allclose(log_odds_of_labels(log_n, estimate, spread, n_categories=n), expected)
 
 
-def test_tree_and_labels_that_agree_are_believed():
-    assert most_probable(3.0, 3.0, 0.3, n_categories=5) == 3.0
-
-
-def test_two_labeled_categories_cannot_overrule_the_tree_and_many_can():
-    two, many = (np.exp(most_probable(np.log(5), np.log(32), 0.4, n_categories=c)) for c in (2, 30))
-    assert two < 6
-    assert many > 25
+def test_the_fewer_categories_are_labeled_the_less_they_forbid():
+    far = np.array([np.log(5)])
+    odds = [float(log_odds_of_labels(far, np.log(32), 0.4, n_categories=c)[0]) for c in (2, 3, 5, 10, 30)]
+    assert odds == sorted(odds, reverse=True)

@@ -3,8 +3,8 @@
 Labels first: at the right height rows of one category share a group and rows of two do not. Two plain scores look at
 that from different sides, and drawing the labeled categories anew (a bootstrap) shows how sure each of them is. The
 tree second: where categories end, the next row is suddenly far, heights fall fastest, a walk from neighbor to neighbor
-is described in few bits, and groups that half of the dimensions find are there for the other half as well. Few labels
-are unsure, so the tree weighs more; without labels it decides alone.
+is described in few bits, and groups that half of the dimensions find are there for the other half as well. What speaks
+for a number is added up: few labels are unsure, so the tree weighs more, and without labels it decides alone.
 """
 
 from dataclasses import dataclass
@@ -22,6 +22,8 @@ from igcd.types import FloatArray, IntArray
 
 N_CUTS = 60
 """Numbers of groups that are tried, in equal ratios."""
+N_NUMBERS = 400
+"""Numbers between them that labels and tree are asked about together."""
 N_DRAWS = 40
 """Times the labeled categories are drawn anew."""
 WINDOWS = (1.3, 1.6, 2.0)
@@ -30,8 +32,8 @@ GROWTH_WEIGHT = 3.0
 """Weight of the growth of distances (`reach`) against the fall of heights; 2 to 4 do as well."""
 OTHER_WEIGHT = 0.75
 """Weight of a bit per step, and of all that held-out dimensions can tell, against the fall of heights; 0.5 to 1."""
-TREE_SPREAD = 0.2
-"""How far off the logarithm of the tree's number is, half of the time at most; 0.15 to 0.25 do as well."""
+ODDS_OF_TREE = 2.5
+"""What a point of all that speaks for a number counts as the logarithm of its odds, beside labels; 1.5 to 3."""
 NEARBY = 1.15
 """Up to this ratio from the number estimated, a clear gap between heights decides."""
 CLEAR = 5.0
@@ -98,27 +100,26 @@ def choose_cut(
         labeled = [each[several] for each in groups]
         owners = _numbered(categories[several])
         from_labels, spread = _bootstrap(tree, tried, _label_scores(labeled, owners), seed)
-        estimate = most_probable(from_tree, from_labels, spread, n_categories=int(owners.max()) + 1)
+        log_n = np.linspace(np.log(tried[0]), np.log(tried[-1]), N_NUMBERS)
+        odds = log_odds_of_labels(log_n, from_labels, spread, n_categories=int(owners.max()) + 1)
+        odds += ODDS_OF_TREE * np.interp(log_n, np.log(tried), for_tree)
+        estimate = float(log_n[odds.argmax()])
     n_groups = clear_gap(tree.heights, int(np.clip(round(np.exp(estimate)), 1, tree.n_nodes)))
     return Cut(n_groups, tree.height_for(n_groups), from_tree, from_labels, spread)
 
 
-def most_probable(from_tree: float, from_labels: float, spread: float, *, n_categories: int) -> float:
-    """The logarithm of the number of groups that tree and labels make most probable together.
+def log_odds_of_labels(log_n: FloatArray, estimate: float, spread: float, *, n_categories: int) -> FloatArray:
+    """How probable labels find each number of groups, as a logarithm that is 0 at their estimate. (t,) -> (t,).
 
-    The spread of the labels' estimate comes from c categories, so its error is Student's t with c − 1 degrees of
-    freedom: two categories may be far off, many are not. The tree may have found another level, of families or of
-    parts, so its error has the long tails of Cauchy's distribution, which is that of one degree.
+    The spread of an estimate comes from c categories, so its error is Student's t with c − 1 degrees of freedom: two
+    categories may be far off, many are not.
 
-    >>> tree, labels = np.log(5), np.log(32)  # far apart
-    >>> [round(float(np.exp(most_probable(tree, labels, 0.4, n_categories=c)))) for c in (2, 30)]
-    [5, 27]
+    >>> far = np.array([np.log(5)])  # where labels ask for 32 groups
+    >>> [round(float(log_odds_of_labels(far, np.log(32), 0.4, n_categories=c)[0])) for c in (2, 30)]
+    [-3, -8]
     """
     free = max(n_categories - 1, 1)
-    between = np.linspace(min(from_tree, from_labels), max(from_tree, from_labels), 200)
-    of_labels = -(free + 1) / 2 * np.log1p(((between - from_labels) / spread) ** 2 / free)
-    of_tree = -np.log1p(((between - from_tree) / TREE_SPREAD) ** 2)
-    return float(between[(of_labels + of_tree).argmax()])
+    return np.asarray(-(free + 1) / 2 * np.log1p(((log_n - estimate) / spread) ** 2 / free))
 
 
 def fall_of_heights(heights: FloatArray, tried: IntArray, *, n_rows: int) -> FloatArray:
