@@ -47,7 +47,7 @@ def test_numbers_too_large_for_a_label_change_nothing(model):
 def test_a_call_that_fails_changes_nothing(model, monkeypatch):
     X = np.concatenate([blob(4, 6, seed=2), blob(4, 6, seed=2), blob(9, 40)])
     y = [70] * 6 + [71] * 6 + [-1] * 40  # equal rows under two labels, both new
-    for failing in ("rehearsed_sharpness", "discover", "Discovery"):
+    for failing in ("rehearsed_confidence", "discover", "Discovery"):
         before = a_picture(model)
         with monkeypatch.context() as patch:
             patch.setattr(estimator, failing, out_of_memory)

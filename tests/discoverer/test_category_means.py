@@ -64,7 +64,7 @@ def test_without_labels_none_is_a_category_at_the_origin():
     assert model._means.none is None
     rows = model._compared(blobs(range(5), 4, seed=3)[0])
     closeness = (1 - torch.cdist(rows, model._means.means).min(dim=1).values.square()) / 2
-    expected = 1 / (1 + np.exp(model._means.sharpness * closeness.numpy()))
+    expected = 1 / (1 + np.exp(model._means.confidence.sharpness * closeness.numpy()))
     np.testing.assert_allclose(model._means.none_probs(rows).numpy(), expected, rtol=1e-3, atol=1e-6)
 
 

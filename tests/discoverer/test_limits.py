@@ -176,6 +176,7 @@ def test_what_is_no_label_at_all_is_the_name_of_no_category(model):
         ("ledger", lambda text: text.replace('"status": "known"', '"status": "odd"', 1)),
         ("fitted", lambda text: text.replace('"n_groups_": ', '"n_groups_": null, "x": ')),
         ("scale", lambda text: text.replace('"sharpness": ', '"sharpness": -')),
+        ("scale", lambda text: text.replace('"stray": ', '"stray": 1')),
         ("whitening", lambda tensor: tensor[:2]),
         ("classifier.ids", lambda tensor: tensor.flip(0)),
         ("classifier.means", lambda tensor: tensor[:1]),

@@ -6,14 +6,16 @@ from scipy.optimize import linear_sum_assignment
 from igcd.functional import calibration
 from igcd.functional.calibration import (
     AGREED,
-    DEFAULT_SHARPNESS,
-    _confidence,
+    DEFAULT_CONFIDENCE,
+    STRAYS,
     _share_right,
-    _sharpness_for,
     _weights_for,
-    agreed_sharpness,
-    rehearsed_sharpness,
+    agreed_confidence,
+    confidence_for,
+    fit_confidence,
+    rehearsed_confidence,
 )
+from igcd.functional.confidence import Confidence, between
 from igcd.functional.discovery import Discovered, discover
 from igcd.functional.tree_cut import Cut
 from igcd.functional.whitening import Whitening
@@ -35,8 +37,9 @@ def found_among(rows, owners, *, n_known=4, n_labels=6):
 
 
 def test_wider_clouds_decide_less_sharply():
-    sharpness = [agreed_sharpness(*found_among(*clouds(7, 20, spread=spread))[:2]) for spread in (0.1, 0.6, 1.0)]
-    assert sharpness[0] > sharpness[1] > sharpness[2]
+    sure = [agreed_confidence(*found_among(*clouds(7, 20, spread=spread))[:2]) for spread in (0.1, 0.6, 1.0)]
+    assert sure[0].sharpness > sure[1].sharpness > sure[2].sharpness
+    assert sure[0].stray < sure[1].stray < sure[2].stray
 
 
 def agreed_by(found, unlabeled, n_parts):
@@ -66,19 +69,20 @@ def test_confidence_is_what_parts_agree_on(n_each, extrapolates):
         quarters = agreed_by(found, unlabeled, 4)
         assert 0.3 < quarters < halves < 0.98
         expected = 1 - (1 - halves) ** 2 / (1 - quarters)
-    confidence = _confidence(found.whitening(unlabeled), found.means, agreed_sharpness(found, unlabeled))
+    confidence = agreed_confidence(found, unlabeled).of_best(found.whitening(unlabeled), found.means)
     assert float(confidence.mean()) == pytest.approx(expected**AGREED, abs=1e-3)
 
 
-def test_rows_too_few_for_two_halves_leave_the_default():
+def test_rows_too_few_for_two_halves_agree_on_nothing():
     rows, _ = clouds(1, 5, spread=0.1)
     nothing = torch.empty(0, dtype=torch.int64)
     own = torch.zeros(5, dtype=torch.int64)
     alone = Discovered(Whitening(torch.eye(12)), rows.mean(dim=0)[None], nothing, own, nothing, Cut(1, 0.0, 0.0))
-    assert agreed_sharpness(alone, rows) == DEFAULT_SHARPNESS
+    assert agreed_confidence(alone, rows) is None
+    assert rehearsed_confidence(alone, rows, rows[:0], nothing) == DEFAULT_CONFIDENCE
     found, unlabeled, _, _ = found_among(*clouds(7, 9, spread=0.1), n_known=6, n_labels=6)
     assert len(unlabeled) < 4 * len(found.means)
-    assert agreed_sharpness(found, unlabeled) == DEFAULT_SHARPNESS
+    assert agreed_confidence(found, unlabeled) is None
 
 
 def test_of_very_many_rows_whole_categories_are_asked(monkeypatch):
@@ -101,19 +105,20 @@ def test_three_labeled_categories_are_enough_to_rehearse(monkeypatch):
     discover = calibration.discover
 
     def noted(unlabeled, labeled, categories, **options):
-        n_known.append(len(categories.unique()))
+        if len(labeled):  # parts of the rows are asked without any
+            n_known.append(len(categories.unique()))
         return discover(unlabeled, labeled, categories, **options)
 
     monkeypatch.setattr(calibration, "discover", noted)
-    rehearsed_sharpness(*found_among(*clouds(7, 20, spread=0.4), n_known=3))
+    rehearsed_confidence(*found_among(*clouds(7, 20, spread=0.4), n_known=3))
     assert n_known == [2, 2]  # one is hidden at a time, though more than half of the categories are new
 
 
 def test_too_few_labels_to_rehearse_leave_it_to_the_halves():
     found, unlabeled, labeled, categories = found_among(*clouds(7, 20, spread=0.4), n_known=2)
-    assert rehearsed_sharpness(found, unlabeled, labeled, categories) == agreed_sharpness(found, unlabeled)
+    assert rehearsed_confidence(found, unlabeled, labeled, categories) == agreed_confidence(found, unlabeled)
     found, unlabeled, labeled, categories = found_among(*clouds(7, 20, spread=0.4), n_known=6, n_labels=1)
-    assert rehearsed_sharpness(found, unlabeled, labeled, categories) == agreed_sharpness(found, unlabeled)
+    assert rehearsed_confidence(found, unlabeled, labeled, categories) == agreed_confidence(found, unlabeled)
 
 
 def test_as_many_categories_are_hidden_as_are_new(monkeypatch):
@@ -123,11 +128,12 @@ def test_as_many_categories_are_hidden_as_are_new(monkeypatch):
         n_left = []
 
         def counted(rows, known, owners, n_left=n_left, **options):
-            n_left.append(len(owners.unique()))
+            if len(known):
+                n_left.append(len(owners.unique()))
             return discover(rows, known, owners, **options)
 
         monkeypatch.setattr(calibration, "discover", counted)
-        rehearsed_sharpness(found, unlabeled, labeled, categories)
+        rehearsed_confidence(found, unlabeled, labeled, categories)
         assert n_left == [6 - expected, 6 - expected]
 
 
@@ -136,12 +142,14 @@ def test_guesses_of_earlier_batches_are_not_rehearsed(monkeypatch):
     is_guess, owners_seen = categories >= 4, []
 
     def noted(rows, known, owners, **options):
+        if not len(known):
+            return discover(rows, known, owners, **options)
         owners_seen.append(owners)
         assert len(rows) + len(known) == len(unlabeled) + len(labeled)
         return discover(rows, known, owners, **options)
 
     monkeypatch.setattr(calibration, "discover", noted)
-    rehearsed_sharpness(found, unlabeled, labeled, categories, is_guess=is_guess)
+    rehearsed_confidence(found, unlabeled, labeled, categories, is_guess=is_guess)
     assert all(int(owners.max()) < 4 for owners in owners_seen) and len(owners_seen) == 2
 
 
@@ -149,18 +157,44 @@ def test_rehearsals_that_fail_make_probabilities_softer():
     asked = []
     for spread in (0.2, 1.0):  # clouds apart, and clouds that melt into one
         found, unlabeled, labeled, categories = found_among(*clouds(10, 20, spread=spread), n_known=6)
-        sharpness = rehearsed_sharpness(found, unlabeled, labeled, categories)
-        assert sharpness == rehearsed_sharpness(found, unlabeled, labeled, categories)
-        asked.append(sharpness)
-    assert asked[0] > 2 * asked[1]
+        confidence = rehearsed_confidence(found, unlabeled, labeled, categories)
+        assert confidence == rehearsed_confidence(found, unlabeled, labeled, categories)
+        asked.append(float(confidence.of_best(found.whitening(unlabeled), found.means).mean()))
+    assert asked == pytest.approx([1.0, 0.768], abs=0.05)  # the shares that are right
 
 
+@pytest.mark.parametrize("stray", STRAYS)
 @pytest.mark.parametrize("share", [0.4, 0.6, 0.9])
-def test_the_sharpness_gives_that_confidence(share):
+def test_the_confidence_has_that_mean(share, stray):
     rows, _ = clouds(6, 20, spread=0.5)
     means = rows[::20]
-    sharpness = _sharpness_for(share, [(rows, means)], torch.full((len(rows),), 1 / len(rows)).double())
-    assert float(_confidence(rows, means, sharpness).mean()) == pytest.approx(share, abs=1e-3)
+    confidence = confidence_for(share, [(rows, means)], np.full(len(rows), 1 / len(rows)), stray=stray)
+    assert float(confidence.of_best(rows, means).mean()) == pytest.approx(share, abs=1e-3)
+    assert confidence.stray == pytest.approx(stray * (1 - share))
+
+
+@pytest.mark.parametrize("stray", [0.0, 0.2])
+def test_strays_are_found_where_there_are_some(stray):
+    """Rows whose categories are drawn by their probabilities, but for strays, which may be of any category."""
+    rows, _ = clouds(6, 400, spread=0.7)
+    means, rng = rows[::400], np.random.default_rng(0)
+    probs = Confidence(8.0, stray).probs(rows @ means.T - means.square().sum(dim=1) / 2).numpy()
+    drawn = (probs.cumsum(axis=1) > rng.random((len(rows), 1))).argmax(axis=1)
+    right = (drawn == probs.argmax(axis=1)).astype(float)
+    fitted = fit_confidence(right, [(rows, means)], np.full(len(rows), 1 / len(rows)))
+    assert fitted.stray == 0 if stray == 0 else fitted.stray > 0.05
+
+
+def test_rehearsals_and_parts_of_the_rows_share_the_decision(monkeypatch):
+    found, unlabeled, labeled, categories = found_among(*clouds(10, 20, spread=0.6), n_known=6)
+    asked = []
+    for weight in (1.0, 0.25):
+        monkeypatch.setattr(calibration, "_weight_of_rehearsed", lambda *_, weight=weight: weight)
+        asked.append(rehearsed_confidence(found, unlabeled, labeled, categories))
+    rehearsed, mixed = asked
+    agreed = agreed_confidence(found, unlabeled)
+    assert rehearsed != agreed
+    assert mixed == between(rehearsed, agreed, 0.25)
 
 
 def test_rehearsed_rows_weigh_what_they_stand_for():

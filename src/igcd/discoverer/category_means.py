@@ -1,4 +1,4 @@
-"""The classifier: one mean per category in the whitened space, and how sharply distances decide between them."""
+"""The classifier: one mean per category in the whitened space, and how sure distances to them are."""
 
 import math
 from dataclasses import dataclass, field
@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from igcd.functional.confidence import Confidence
 from igcd.functional.discovery import Discovered
-from igcd.functional.refining import closeness
+from igcd.functional.refining import closeness, nearest_mean
 from igcd.functional.whitening import Whitening
 from igcd.types import UNLABELED
 
@@ -43,7 +44,7 @@ class CategoryMeans:
     """Means of categories, each with the number of rows behind it. Ids rise."""
 
     whitening: Whitening
-    sharpness: float
+    confidence: Confidence
     ids: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.int64))  # (c,)
     means: Tensor = field(default_factory=lambda: torch.empty(0, 0))  # (c, d)
     counts: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.int64))  # (c,)
@@ -51,7 +52,7 @@ class CategoryMeans:
 
     @classmethod
     def of_known(
-        cls, found: Discovered, rows: Tensor, categories: Tensor, is_labeled: Tensor, *, sharpness: float
+        cls, found: Discovered, rows: Tensor, categories: Tensor, is_labeled: Tensor, *, confidence: Confidence
     ) -> Self:
         """The known categories of a discovery, of which these rows were known, some of them by label. (m, d), (m,)."""
         places = torch.searchsorted(found.known_ids, categories)
@@ -60,7 +61,7 @@ class CategoryMeans:
         labeled = found.whitening(rows[is_labeled])
         none = fit_none(labeled, places[is_labeled], found.means, counts) if len(labeled) else None
         n_known = found.n_known
-        return cls(found.whitening, sharpness, found.known_ids, found.means[:n_known], counts[:n_known], none)
+        return cls(found.whitening, confidence, found.known_ids, found.means[:n_known], counts[:n_known], none)
 
     def put(self, category_id: int, mean: Tensor, count: int) -> None:
         """Sets the mean of a category, a new one or one there is. (d,)."""
@@ -109,26 +110,19 @@ class CategoryMeans:
         best = (normalize(self.means, dim=1) @ normalize(mean, dim=0)).max(dim=0)
         return int(self.ids[best.indices]), float(best.values)
 
-    def log_probs(self, rows: Tensor, ids: Tensor) -> Tensor:
-        """Log of the probability of each of some categories. (n, d) whitened, (c,) -> (n, c).
-
-        A row at distance d from a mean weighs exp(−sharpness d² / 2).
-        """
-        means = self.means[torch.isin(self.ids, ids)]
-        return (self.sharpness * closeness(rows, means)).log_softmax(dim=1)
-
     def probs(self, rows: Tensor, ids: Tensor) -> Tensor:
         """The probability of each of some categories. (n, d) whitened, (c,) -> (n, c), rows sum to 1."""
         if not len(rows) or not len(ids):
             return rows.new_empty(len(rows), len(ids))
-        return torch.cat([self.log_probs(part, ids).exp() for part in torch.split(rows, ROWS_AT_A_TIME)])
+        means = self.means[torch.isin(self.ids, ids)]
+        parts = torch.split(rows, ROWS_AT_A_TIME)
+        return torch.cat([self.confidence.probs(closeness(part, means)) for part in parts])
 
     def predict(self, rows: Tensor, ids: Tensor) -> Tensor:
         """The most probable of some categories for each row, −1 if there is none. (n, d) whitened, (c,) -> (n,)."""
         if not len(ids):
             return torch.full((len(rows),), UNLABELED)
-        parts = [self.log_probs(part, ids).argmax(dim=1) for part in torch.split(rows, ROWS_AT_A_TIME)]
-        return ids[torch.cat(parts)]
+        return ids[nearest_mean(rows, self.means[torch.isin(self.ids, ids)])]
 
     def assign(self, rows: Tensor, ids: Tensor, *, unsure: float) -> Tensor:
         """The same with −1 for unsure rows: the best is improbable, or not of these `ids`, or "none" is probable.
@@ -142,7 +136,7 @@ class CategoryMeans:
         for part in torch.split(rows, ROWS_AT_A_TIME):  # all probabilities at once would not fit into memory
             close = closeness(part, self.means)
             closest = close.max(dim=1)
-            best = (self.sharpness * close[:, is_live]).softmax(dim=1).max(dim=1)
+            best = self.confidence.probs(close[:, is_live]).max(dim=1)
             is_none = self._none(closest.values) > 1 - unsure
             is_unsure = (best.values < unsure) | ~is_live[closest.indices] | is_none
             parts.append(ids[best.indices].masked_fill(is_unsure, UNLABELED))
@@ -157,7 +151,7 @@ class CategoryMeans:
 
     def _none(self, closest: Tensor) -> Tensor:
         """The same from the closeness to the nearest mean. (n,) -> (n,)."""
-        return self.none(closest) if self.none else torch.sigmoid(-self.sharpness * closest)
+        return self.none(closest) if self.none else torch.sigmoid(-self.confidence.sharpness * closest)
 
 
 def fit_none(rows: Tensor, places: Tensor, means: Tensor, counts: Tensor) -> NoneOfThese | None:

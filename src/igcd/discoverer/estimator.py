@@ -33,7 +33,7 @@ from igcd.discoverer.plots import Plots
 from igcd.discoverer.reports import Discovery, novel_members
 from igcd.discoverer.rows import Batch, answer_in_parts, digests, distinct_rows, rising
 from igcd.discoverer.storing import FITTED, from_state, to_state
-from igcd.functional.calibration import DEFAULT_SHARPNESS, rehearsed_sharpness
+from igcd.functional.calibration import DEFAULT_CONFIDENCE, rehearsed_confidence
 from igcd.functional.discovery import Discovered, discover
 from igcd.functional.projection import project_distinct
 from igcd.functional.whitening import Whitening
@@ -157,7 +157,7 @@ class CategoryDiscoverer(
             kept, dtype = SupportSet(n_per_category=self.n_kept), self._projection.mean.dtype
             kept.content = h[:0].to(dtype)
             self._kept = KeptRows(self.ledger_, kept)
-            self._means = CategoryMeans(Whitening(torch.eye(h.shape[1], dtype=dtype)), DEFAULT_SHARPNESS)
+            self._means = CategoryMeans(Whitening(torch.eye(h.shape[1], dtype=dtype)), DEFAULT_CONFIDENCE)
         ids = self._take_in_labels(distinct.labels, keys, h)
         batch = Batch(keys, distinct.first_rows, h, ids)
         is_labeled = (ids != UNLABELED).numpy()
@@ -230,12 +230,12 @@ class CategoryDiscoverer(
         self.n_groups_ = found.cut.n_groups
         self.neighbor_recall_ = found.recall
         if recalibrates or len(asked) >= len(known):
-            self._means.sharpness = rehearsed_sharpness(
+            self._means.confidence = rehearsed_confidence(
                 found, batch.h[asked], known, categories, is_guess=is_guess, seed=self.random_state
             )
         if recalibrates:
-            self._n_calibrated, sharpness = n_labeled, self._means.sharpness
-            self._means = CategoryMeans.of_known(found, known, categories, ~is_guess, sharpness=sharpness)
+            self._n_calibrated, confidence = n_labeled, self._means.confidence
+            self._means = CategoryMeans.of_known(found, known, categories, ~is_guess, confidence=confidence)
         else:
             for category_id in sorted({*batch.ids.tolist()} - {UNLABELED}):
                 new = (batch.ids == category_id) & ~torch.from_numpy(

@@ -15,6 +15,7 @@ from igcd.discoverer.kept_rows import KeptRows
 from igcd.discoverer.reports import Discovery
 from igcd.discoverer.soundness import check_stored
 from igcd.errors import IgcdError
+from igcd.functional.confidence import Confidence
 from igcd.functional.projection import Projection
 from igcd.functional.whitening import Whitening
 from igcd.memory.category_ledger import CategoryLedger, DiscovererError
@@ -52,7 +53,7 @@ def to_state(parameters: Mapping[str, Any], fitted: Mapping[str, Any]) -> tuple[
         "discoveries": json.dumps([asdict(discovery) for discovery in fitted["_discoveries"]]),
         "fitted": json.dumps({name: fitted[name] for name in (*_NUMBERS, "neighbor_recall_")}),
         "scale": json.dumps(
-            {"exponent": projection.exponent, "sharpness": means.sharpness, "none": means.none and asdict(means.none)}
+            {"exponent": projection.exponent, **asdict(means.confidence), "none": means.none and asdict(means.none)}
         ),
     }
     if "feature_names_in_" in fitted:
@@ -79,7 +80,7 @@ def from_state(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> tu
             "_projection": Projection(tensors["space.mean"], tensors["space.components"], int(scale["exponent"])),
             "_means": CategoryMeans(
                 Whitening(tensors["whitening"]),
-                float(scale["sharpness"]),
+                Confidence(float(scale["sharpness"]), float(scale.get("stray", 0.0))),  # earlier versions had no strays
                 **{name: tensors[f"classifier.{name}"] for name in ("ids", "means", "counts")},
                 none=NoneOfThese(**scale["none"]) if scale.get("none") else None,  # not in what earlier versions stored
             ),

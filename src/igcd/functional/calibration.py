@@ -1,8 +1,9 @@
-"""How sharply distances to category means decide, so that probabilities are honest.
+"""How sure one may be of what was discovered, so that probabilities are honest.
 
 Labels say it by rehearsal: some of the labeled categories are hidden whole, and of the others every fourth row;
-discovery runs as if they were unlabeled. What comes out right then says how sure one may be. Without enough labels
-parts of the rows are asked: what two of them find alike is right more often than what only one finds.
+discovery runs as if they were unlabeled. What comes out right then says how sure one may be. Parts of the rows say it
+without labels: what two of them find alike is right more often than what only one finds. The more rows are rehearsed,
+and the fewer are in new categories, the more rehearsals count.
 """
 
 import numpy as np
@@ -10,16 +11,21 @@ import torch
 from torch import Tensor
 
 from igcd.functional.assignment import contingency, match
+from igcd.functional.confidence import Confidence, between
 from igcd.functional.discovery import Discovered, discover
 from igcd.functional.grouping import distinct, rank_within_group
-from igcd.functional.refining import closeness, nearest_mean
+from igcd.functional.refining import nearest_mean
 from igcd.types import BoolArray, FloatArray, IntArray
 
-DEFAULT_SHARPNESS = 18.0
+DEFAULT_CONFIDENCE = Confidence(18.0)
 """Where rows are too few for two halves: the median over the panel (benchmarks/panel.py)."""
+STRAYS = (0.0, 0.1, 0.2, 0.3)
+"""Shares of the wrong rows that may be strays: rehearsed rows choose, and without any it is the last."""
 AGREED = 1.65
 """The share that is right is the share that two parts as large as all rows would agree on to this power, because both
 would make some mistakes alike: what fits best on the panel."""
+AGREED_ROWS = 120
+"""What parts of the rows agree on counts as much as so many rehearsed rows, if all rows are in new categories."""
 N_REHEARSALS = 2
 ONE_IN = 4
 """In a rehearsal, one row in so many of the categories that are not hidden whole plays an unlabeled one."""
@@ -31,7 +37,7 @@ MIN_CATEGORIES = 3
 """With fewer labeled categories nothing is rehearsed."""
 
 
-def rehearsed_sharpness(
+def rehearsed_confidence(
     found: Discovered,
     unlabeled: Tensor,
     labeled: Tensor,
@@ -39,23 +45,24 @@ def rehearsed_sharpness(
     *,
     is_guess: Tensor | None = None,
     seed: int = 0,
-) -> float:
-    """The sharpness at which confidence equals the share that is right in rehearsals. (n, d), (m, d), (m,).
+) -> Confidence:
+    """The confidence that equals the share that is right in rehearsals. (n, d), (m, d), (m,).
 
     `found` is what was discovered with all of it, and `is_guess` (m,) marks rows that an earlier call has found: they
-    play unlabeled ones. The more of the categories are new, the more are hidden. With too few labels to rehearse,
-    parts of the unlabeled rows say how sharp (`agreed_sharpness`).
+    play unlabeled ones. The more of the categories are new, the more are hidden. Where rehearsed rows are few, parts of
+    the unlabeled rows count as well (`agreed_confidence`), and with too few labels to rehearse they decide.
     """
     has_label = torch.ones(len(labeled), dtype=torch.bool) if is_guess is None else ~is_guess
     ids, owners = distinct(categories[has_label])
     several = torch.bincount(owners, minlength=len(ids))[owners] > 1 if len(ids) else owners.bool()
     if len(distinct(owners[several])[0]) < MIN_CATEGORIES:
-        return agreed_sharpness(found, unlabeled, seed=seed)
+        return agreed_confidence(found, unlabeled, seed=seed) or DEFAULT_CONFIDENCE
     is_new = ~torch.isin(found.known_ids, ids)  # found now, or in an earlier call
     is_new = torch.cat([is_new, is_new.new_ones(found.n_novel)])
     share_new = float(is_new[found.category].double().mean()) if len(unlabeled) else 0.0
     n_hidden = round(min(MOST_HIDDEN, float(is_new.double().mean())) * len(ids))
     n_hidden = max(1, min(n_hidden, len(ids) - 2))  # a known category needs another one to be told from
+    agreed = agreed_confidence(found, unlabeled, seed=seed) if share_new else None
     generator = torch.Generator().manual_seed(seed)
     if len(unlabeled) > MAX_ROWS:
         unlabeled = unlabeled[torch.randperm(len(unlabeled), generator=generator)[:MAX_ROWS]]
@@ -75,11 +82,21 @@ def rehearsed_sharpness(
         rights.append(right)
         are_new.append((again.category[: len(rows)] >= again.n_known).numpy())
     weights = _weights_for(share_new, np.concatenate(are_new))
-    return _sharpness_for(float(weights @ np.concatenate(rights)), parts, torch.from_numpy(weights))
+    rehearsed = fit_confidence(np.concatenate(rights), parts, weights)
+    return rehearsed if agreed is None else between(rehearsed, agreed, _weight_of_rehearsed(len(weights), share_new))
 
 
-def agreed_sharpness(found: Discovered, unlabeled: Tensor, *, seed: int = 0) -> float:
-    """The sharpness at which confidence is as high as two sets of rows like these would agree. (n, d).
+def _weight_of_rehearsed(n_rows: int, share_new: float) -> float:
+    """How much rehearsals count beside what parts of the rows agree on, from 0 to 1.
+
+    >>> [round(_weight_of_rehearsed(n, 0.5), 2) for n in (20, 200)]
+    [0.25, 0.77]
+    """
+    return n_rows / (n_rows + AGREED_ROWS * share_new)
+
+
+def agreed_confidence(found: Discovered, unlabeled: Tensor, *, seed: int = 0) -> Confidence | None:
+    """The confidence that is as high as two sets of rows like these would agree. (n, d). None where rows are too few.
 
     Halves of the rows agree less than wholes would, and quarters less again: the share they disagree on is taken to
     fall in the same ratio from halves to wholes as from quarters to halves.
@@ -87,14 +104,15 @@ def agreed_sharpness(found: Discovered, unlabeled: Tensor, *, seed: int = 0) -> 
     own = _of_whole_categories(found.category, torch.Generator().manual_seed(seed))
     n_groups = len(distinct(found.category[own])[0])
     if n_groups < 2 or len(own) < 4 * n_groups:
-        return DEFAULT_SHARPNESS
+        return None
     rows = unlabeled[own]
     disagreed = 1 - _agreement(found, rows, n_groups, 2, seed=seed)
     if len(own) >= 8 * n_groups:  # two rows for each group in a quarter
         of_quarters = 1 - _agreement(found, rows, n_groups, 4, seed=seed)
         disagreed *= min(1.0, disagreed / max(of_quarters, 1e-9))
-    weights = torch.full((len(rows),), 1 / len(rows), dtype=torch.float64)
-    return _sharpness_for((1 - disagreed) ** AGREED, [(found.whitening(rows), found.means)], weights)
+    share_right = (1 - disagreed) ** AGREED
+    weights = np.full(len(rows), 1 / len(rows))
+    return confidence_for(share_right, [(found.whitening(rows), found.means)], weights, stray=STRAYS[-1])
 
 
 def _agreement(found: Discovered, rows: Tensor, n_groups: int, n_parts: int, *, seed: int) -> float:
@@ -159,15 +177,32 @@ def _weights_for(share_new: float, is_new: BoolArray) -> FloatArray:
     return np.where(is_new, share_new / rehearsed, (1 - share_new) / (1 - rehearsed)) / len(is_new)
 
 
-def _sharpness_for(share_right: float, parts: list[tuple[Tensor, Tensor]], weights: Tensor) -> float:
-    """The sharpness with that mean confidence, by bisection of its logarithm. `weights` (n,) of all rows sum to 1."""
+def fit_confidence(right: FloatArray, parts: list[tuple[Tensor, Tensor]], weights: FloatArray) -> Confidence:
+    """Of the confidences whose mean is the share that is right, the one with the least squared error (Brier). (n,).
+
+    `parts` are rows and the means they are compared with; `weights` (n,) of all rows sum to 1.
+    """
+    share_right = float(weights @ right)
+    fitted = [confidence_for(share_right, parts, weights, stray=stray) for stray in STRAYS]
+    errors = [float(weights @ (_best_probs(parts, each) - right) ** 2) for each in fitted]
+    return fitted[int(np.argmin(errors))]
+
+
+def confidence_for(
+    share_right: float, parts: list[tuple[Tensor, Tensor]], weights: FloatArray, *, stray: float
+) -> Confidence:
+    """The confidence with that mean, by bisection of the logarithm of its sharpness. `weights` (n,) sum to 1.
+
+    `stray` is the share of the wrong rows that are strays.
+    """
+    stray *= 1 - share_right
     low, high = 0.0, 6.0
     for _ in range(20):
         middle = (low + high) / 2
-        confidence = torch.cat([_confidence(rows, means, float(np.exp(middle))) for rows, means in parts])
-        low, high = (middle, high) if float(weights @ confidence.to(weights.dtype)) < share_right else (low, middle)
-    return float(np.exp(middle))
+        mean = float(weights @ _best_probs(parts, Confidence(float(np.exp(middle)), stray)))
+        low, high = (middle, high) if mean < share_right else (low, middle)
+    return Confidence(float(np.exp(middle)), stray)
 
 
-def _confidence(rows: Tensor, means: Tensor, sharpness: float) -> Tensor:
-    return (sharpness * closeness(rows, means)).softmax(dim=1).max(dim=1).values
+def _best_probs(parts: list[tuple[Tensor, Tensor]], confidence: Confidence) -> FloatArray:
+    return torch.cat([confidence.of_best(rows, means) for rows, means in parts]).double().numpy()
