@@ -2,12 +2,14 @@
 
 # ruff: noqa: N806 - X is what scikit-learn calls the features
 import copy
+import json
 
 import numpy as np
 import pytest
 from discoverer.easy_rows import a_start, blob
 
 from igcd.discoverer import CategoryDiscoverer
+from igcd.functional.confidence import Confidence
 from igcd.memory.category_ledger import DiscovererError
 
 # Nothing by halves ---------------------------------------------------------------------------------------------------
@@ -198,6 +200,14 @@ def test_a_damaged_state_is_refused_in_a_sentence(model, entry, damage):
     with pytest.raises(DiscovererError) as said:
         CategoryDiscoverer.from_state_dict(tensors, text)
     assert len(str(said.value)) < 300
+
+
+def test_a_state_of_before_there_were_strays_is_read(model):
+    tensors, text = model.state_dict()
+    scale = json.loads(text["scale"])
+    del scale["stray"]
+    again = CategoryDiscoverer.from_state_dict(tensors, text | {"scale": json.dumps(scale)})
+    assert again._means.confidence == Confidence(model._means.confidence.sharpness, stray=0.0)
 
 
 def test_a_state_sets_no_other_attribute(model):
