@@ -235,11 +235,11 @@ def mean_of(by_seed: Mapping[int, float], n_seeds: int = 0) -> str:
 
 
 def rows_of(records: list[dict[str, Any]], source: str) -> list[RowRecords]:
-    """The records of each row, seed by seed."""
+    """The records of each row, seed by seed; rows in the order in which they first appear."""
     wanted = len({record["seed"] for record in records})
     rows = []
-    for name, several in groupby(records, key=lambda record: record["variant"]):
-        own = list(several)
+    for name in dict.fromkeys(record["variant"] for record in records):
+        own = [record for record in records if record["variant"] == name]
         results = {record["seed"]: parse_results(record, f"{source}, {name}") for record in own}
         rows.append(RowRecords(name, results, wanted, own[0].get("paper"), own[0].get("paper_row", "")))
     return rows

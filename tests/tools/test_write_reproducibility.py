@@ -4,7 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from tools.write_reproducibility import OURS, STREAMS, confidence_interval, leads_text, streams_text, written
+from tools.write_reproducibility import OURS, STREAMS, confidence_interval, leads_text, rows_of, streams_text, written
+
+from igcd.comparison.ledger import read_ledger
 
 ROOT = Path(__file__).parents[2]
 SCORES = {  # M_d and M_f by seed
@@ -41,6 +43,14 @@ def test_leads_have_the_best_rival_with_all_seeds_and_a_paired_test():
         "- CIFAR-100 MI: of 6 methods, fewer than 3 seeds have `happy` (1), `supervised` (1); nearest of these rivals "
         "is `happy`, 1.5 behind on the seeds it has."
     )
+
+
+def test_a_row_has_all_its_seeds_wherever_their_records_are():
+    first, *others = read_ledger(ROOT / "results" / "cub-cpu-given.jsonl")
+    apart = [first, others[0] | {"variant": "another"}, *others[1:]]
+    rows = rows_of(apart, "records")
+    assert [row.name for row in rows] == [first["variant"], "another"]
+    assert [sorted(row.results) for row in rows] == [[0, 2], [1]]
 
 
 def test_one_seed_has_no_test():
