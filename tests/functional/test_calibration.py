@@ -4,6 +4,7 @@ import torch
 from scipy.optimize import linear_sum_assignment
 
 from igcd.functional import calibration
+from igcd.functional.assignment import contingency, match
 from igcd.functional.calibration import (
     AGREED,
     DEFAULT_CONFIDENCE,
@@ -37,39 +38,46 @@ def found_among(rows, owners, *, n_known=4, n_labels=6):
 
 
 def test_wider_clouds_decide_less_sharply():
-    sure = [agreed_confidence(*found_among(*clouds(7, 20, spread=spread))[:2]) for spread in (0.1, 0.6, 1.0)]
-    assert sure[0].sharpness > sure[1].sharpness > sure[2].sharpness
-    assert sure[0].stray < sure[1].stray < sure[2].stray
+    sharpness, stray = [], []
+    for spread in (0.1, 0.6, 1.0):
+        found = [found_among(*clouds(7, 20, spread=spread, seed=seed)) for seed in range(4)]
+        sure = [agreed_confidence(*each) for each in found]
+        sharpness.append(np.mean([np.log(each.sharpness) for each in sure]))
+        stray.append(np.mean([each.stray for each in sure]))
+    assert sharpness[0] > sharpness[1] > sharpness[2]
+    assert stray[0] < stray[1] < stray[2]
 
 
-def agreed_by(found, unlabeled, n_parts):
+def agreed_by(found, unlabeled, labeled, n_parts):
     """The share of rows that two parts place alike, by loops; the mean over pairs of parts."""
-    order = torch.randperm(len(unlabeled), generator=torch.Generator().manual_seed(0))
-    white, nothing = found.whitening(unlabeled[order]), torch.empty(0, dtype=torch.int64)
-    places = []
+    order = torch.randperm(len(labeled) + len(unlabeled), generator=torch.Generator().manual_seed(0)).tolist()
+    order = [row for row in order if row < len(labeled)] + [row for row in order if row >= len(labeled)]
+    rows = torch.cat([labeled, unlabeled])[order]
+    nothing, places = torch.empty(0, dtype=torch.int64), []
     for part in range(n_parts):
-        own = unlabeled[order[part::n_parts]]
-        alone = discover(own, unlabeled[:0], nothing, n_novel=len(found.means), whitening=found.whitening)
-        places.append([int((row - alone.means).square().sum(dim=1).argmin()) for row in white])
+        n_groups = len(found.means)
+        alone = discover(rows[part::n_parts], rows[:0], nothing, n_novel=n_groups, whitening=found.whitening)
+        places.append([int((row - alone.means).square().sum(dim=1).argmin()) for row in found.whitening(rows)])
     shares = []
     for first, second in zip(places[::2], places[1::2], strict=True):
         table = np.zeros((len(found.means), len(found.means)))
         for one, other in zip(first, second, strict=True):
             table[one, other] += 1
-        shares.append(table[linear_sum_assignment(-table)].sum() / len(unlabeled))
+        shares.append(table[linear_sum_assignment(-table)].sum() / len(rows))
     return np.mean(shares)
 
 
-@pytest.mark.parametrize(("n_each", "extrapolates"), [(8, False), (40, True)])
+@pytest.mark.parametrize(("n_each", "extrapolates"), [(4, False), (40, True)])
 def test_confidence_is_what_parts_agree_on(n_each, extrapolates):
-    found, unlabeled, _, _ = found_among(*clouds(7, n_each, spread=0.8))
-    halves, expected = agreed_by(found, unlabeled, 2), agreed_by(found, unlabeled, 2)
-    assert (len(unlabeled) >= 8 * len(found.means)) == extrapolates
+    found, unlabeled, labeled, categories = found_among(*clouds(7, n_each, spread=0.8))
+    rows = torch.cat([labeled, unlabeled])
+    halves, expected = [agreed_by(found, unlabeled, labeled, 2)] * 2
+    assert (len(rows) >= 8 * len(found.means)) == extrapolates
     if extrapolates:
-        quarters = agreed_by(found, unlabeled, 4)
+        quarters = agreed_by(found, unlabeled, labeled, 4)
         assert 0.3 < quarters < halves < 0.98
         expected = 1 - (1 - halves) ** 2 / (1 - quarters)
-    confidence = agreed_confidence(found, unlabeled).of_best(found.whitening(unlabeled), found.means)
+    confidence = agreed_confidence(found, unlabeled, labeled, categories).of_best(found.whitening(rows), found.means)
     assert float(confidence.mean()) == pytest.approx(expected**AGREED, abs=1e-3)
 
 
@@ -78,11 +86,11 @@ def test_rows_too_few_for_two_halves_agree_on_nothing():
     nothing = torch.empty(0, dtype=torch.int64)
     own = torch.zeros(5, dtype=torch.int64)
     alone = Discovered(Whitening(torch.eye(12)), rows.mean(dim=0)[None], nothing, own, nothing, Cut(1, 0.0, 0.0))
-    assert agreed_confidence(alone, rows) is None
+    assert agreed_confidence(alone, rows, rows[:0], nothing) is None
     assert rehearsed_confidence(alone, rows, rows[:0], nothing) == DEFAULT_CONFIDENCE
-    found, unlabeled, _, _ = found_among(*clouds(7, 9, spread=0.1), n_known=6, n_labels=6)
-    assert len(unlabeled) < 4 * len(found.means)
-    assert agreed_confidence(found, unlabeled) is None
+    found, *few = found_among(*clouds(7, 3, spread=0.1), n_known=6, n_labels=2)
+    assert len(few[0]) + len(few[1]) < 4 * len(found.means)
+    assert agreed_confidence(found, *few) is None
 
 
 def test_of_very_many_rows_whole_categories_are_asked(monkeypatch):
@@ -115,10 +123,10 @@ def test_three_labeled_categories_are_enough_to_rehearse(monkeypatch):
 
 
 def test_too_few_labels_to_rehearse_leave_it_to_the_halves():
-    found, unlabeled, labeled, categories = found_among(*clouds(7, 20, spread=0.4), n_known=2)
-    assert rehearsed_confidence(found, unlabeled, labeled, categories) == agreed_confidence(found, unlabeled)
-    found, unlabeled, labeled, categories = found_among(*clouds(7, 20, spread=0.4), n_known=6, n_labels=1)
-    assert rehearsed_confidence(found, unlabeled, labeled, categories) == agreed_confidence(found, unlabeled)
+    asked = found_among(*clouds(7, 20, spread=0.4), n_known=2)
+    assert rehearsed_confidence(*asked) == agreed_confidence(*asked)
+    asked = found_among(*clouds(7, 20, spread=0.4), n_known=6, n_labels=1)
+    assert rehearsed_confidence(*asked) == agreed_confidence(*asked)
 
 
 def test_as_many_categories_are_hidden_as_are_new(monkeypatch):
@@ -127,9 +135,10 @@ def test_as_many_categories_are_hidden_as_are_new(monkeypatch):
         found, unlabeled, labeled, categories = found_among(*clouds(n_clouds, 20, spread=0.2), n_known=6)
         n_left = []
 
-        def counted(rows, known, owners, n_left=n_left, **options):
+        def counted(rows, known, owners, n_left=n_left, found=found, **options):
             if len(known):
                 n_left.append(len(owners.unique()))
+                assert options["n_novel"] == found.n_novel + 6 - n_left[-1]  # those found, and those hidden
             return discover(rows, known, owners, **options)
 
         monkeypatch.setattr(calibration, "discover", counted)
@@ -154,13 +163,18 @@ def test_guesses_of_earlier_batches_are_not_rehearsed(monkeypatch):
 
 
 def test_rehearsals_that_fail_make_probabilities_softer():
-    asked = []
     for spread in (0.2, 1.0):  # clouds apart, and clouds that melt into one
-        found, unlabeled, labeled, categories = found_among(*clouds(10, 20, spread=spread), n_known=6)
-        confidence = rehearsed_confidence(found, unlabeled, labeled, categories)
-        assert confidence == rehearsed_confidence(found, unlabeled, labeled, categories)
-        asked.append(float(confidence.of_best(found.whitening(unlabeled), found.means).mean()))
-    assert asked == pytest.approx([1.0, 0.768], abs=0.05)  # the shares that are right
+        promised, right = [], []
+        for seed in range(4):
+            rows, owners = clouds(10, 20, spread=spread, seed=seed)
+            found, unlabeled, labeled, categories = found_among(rows, owners, n_known=6)
+            confidence = rehearsed_confidence(found, unlabeled, labeled, categories)
+            assert confidence == rehearsed_confidence(found, unlabeled, labeled, categories)
+            promised.append(float(confidence.of_best(found.whitening(unlabeled), found.means).mean()))
+            truth = owners[(rows[:, None] == unlabeled).all(dim=2).any(dim=1)].numpy()
+            right.append(float((match(contingency(found.category.numpy(), truth))[found.category] == truth).mean()))
+        assert np.mean(promised) == pytest.approx(np.mean(right), abs=0.1)
+        assert (np.mean(right) > 0.95) == (spread == 0.2)
 
 
 @pytest.mark.parametrize("stray", STRAYS)
@@ -192,7 +206,7 @@ def test_rehearsals_and_parts_of_the_rows_share_the_decision(monkeypatch):
         monkeypatch.setattr(calibration, "_weight_of_rehearsed", lambda *_, weight=weight: weight)
         asked.append(rehearsed_confidence(found, unlabeled, labeled, categories))
     rehearsed, mixed = asked
-    agreed = agreed_confidence(found, unlabeled)
+    agreed = agreed_confidence(found, unlabeled, labeled, categories)
     assert rehearsed != agreed
     assert mixed == between(rehearsed, agreed, 0.25)
 

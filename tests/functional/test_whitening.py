@@ -71,6 +71,23 @@ def test_labels_alone_make_categories_round():
     assert raw[-1] / raw[2] > 8 > 2 > white[-1] / white[2]  # the shrinkage leaves the weakest directions weak
 
 
+@pytest.mark.parametrize("width", [6, 40])
+def test_round_clouds_are_left_as_they_are(width):
+    """Neighbors of few rows show a spread that is not round, but all of that is noise."""
+    features, _ = clouds(4, 40, seed=3, width=width)
+    shown = torch.linalg.eigvalsh(neighbor_covariance(features, generator=gen()))
+    assert shown[-1] > 1.5 * shown[0]
+    stretched = torch.linalg.svdvals(fit_whitening(features, no_statistics(width), generator=gen()).matrix)
+    assert stretched[0] < 1.15 * stretched[-1]
+
+
+def test_what_neighbors_show_counts_where_it_is_not_noise():
+    scales = torch.tensor([3.0, 1.0, 0.3, 1.0, 1.0, 0.1], dtype=torch.float64)
+    features, _ = clouds(4, 400, seed=3, scales=scales)
+    stretched = torch.linalg.svdvals(fit_whitening(features, no_statistics(6), generator=gen()).matrix)
+    assert stretched[0] > 2 * stretched[-1]
+
+
 @given(seed=st.integers(0, 10_000), factor=st.floats(0.01, 100))
 @settings(max_examples=25, deadline=None)
 def test_scale_and_rotation_of_features_change_no_cosine(seed, factor):
@@ -140,6 +157,12 @@ def slow_noise_share(covariance, target, n_free):
     return min(1.0, noise / n_free / apart)
 
 
+def rounder(covariance, share):
+    """Pulled toward a round one with the same trace, by a share that is at least `SHRINKAGE`."""
+    share, width = max(module.SHRINKAGE, share), len(covariance)
+    return (1 - share) * covariance + share * covariance.trace() / width * torch.eye(width, dtype=covariance.dtype)
+
+
 @pytest.mark.parametrize("n_labeled", [0, 1, 3, 30])
 def test_the_covariance_is_that_of_labels_pulled_toward_neighbors(n_labeled):
     """Neighbors are scaled to the spread that labels measure, and weigh as much as the labels' covariance is noise."""
@@ -151,14 +174,13 @@ def test_the_covariance_is_that_of_labels_pulled_toward_neighbors(n_labeled):
         known = scatter_statistics(features[rows], owners[rows], n_categories=3)
     freedom = 3 * max(n_labeled - 1, 0)
     expected = slow_neighbor_covariance(features, 3)
+    expected = rounder(expected, slow_noise_share(expected, rounder(expected, 1.0), len(features)))
     if freedom:
         labeled = known.scatter / freedom
         neighbors = expected * labeled.trace() / expected.trace()
         weight = slow_noise_share(labeled, neighbors, freedom)
         assert (weight == 1) == (n_labeled == 3)
-        expected = (1 - weight) * labeled + weight * neighbors
-    share = max(module.SHRINKAGE, 6 / (6 + len(features)))
-    expected = (1 - share) * expected + share * expected.trace() / 6 * torch.eye(6, dtype=torch.float64)
+        expected = (1 - weight) * rounder(labeled, 0.0) + weight * neighbors
     matrix = fit_whitening(features, known, generator=gen()).matrix
     torch.testing.assert_close(matrix.T @ expected @ matrix, torch.eye(6, dtype=torch.float64))
 

@@ -49,20 +49,22 @@ def rehearsed_confidence(
     """The confidence that equals the share that is right in rehearsals. (n, d), (m, d), (m,).
 
     `found` is what was discovered with all of it, and `is_guess` (m,) marks rows that an earlier call has found: they
-    play unlabeled ones. The more of the categories are new, the more are hidden. Where rehearsed rows are few, parts of
-    the unlabeled rows count as well (`agreed_confidence`), and with too few labels to rehearse they decide.
+    play unlabeled ones. The more of the categories are new, the more are hidden. A rehearsal finds as many new
+    categories as `found` has, and those that are hidden: one that finds another number would say little of these.
+    Where rehearsed rows are few, parts of all rows count as well (`agreed_confidence`), and with too few labels to
+    rehearse they decide.
     """
     has_label = torch.ones(len(labeled), dtype=torch.bool) if is_guess is None else ~is_guess
     ids, owners = distinct(categories[has_label])
     several = torch.bincount(owners, minlength=len(ids))[owners] > 1 if len(ids) else owners.bool()
     if len(distinct(owners[several])[0]) < MIN_CATEGORIES:
-        return agreed_confidence(found, unlabeled, seed=seed) or DEFAULT_CONFIDENCE
+        return agreed_confidence(found, unlabeled, labeled, categories, seed=seed) or DEFAULT_CONFIDENCE
     is_new = ~torch.isin(found.known_ids, ids)  # found now, or in an earlier call
     is_new = torch.cat([is_new, is_new.new_ones(found.n_novel)])
     share_new = float(is_new[found.category].double().mean()) if len(unlabeled) else 0.0
     n_hidden = round(min(MOST_HIDDEN, float(is_new.double().mean())) * len(ids))
     n_hidden = max(1, min(n_hidden, len(ids) - 2))  # a known category needs another one to be told from
-    agreed = agreed_confidence(found, unlabeled, seed=seed) if share_new else None
+    agreed = agreed_confidence(found, unlabeled, labeled, categories, seed=seed) if share_new else None
     generator = torch.Generator().manual_seed(seed)
     if len(unlabeled) > MAX_ROWS:
         unlabeled = unlabeled[torch.randperm(len(unlabeled), generator=generator)[:MAX_ROWS]]
@@ -75,7 +77,9 @@ def rehearsed_confidence(
     for rehearsal in range(N_REHEARSALS):
         hidden_whole = turn.roll(-(rehearsal * len(ids)) // N_REHEARSALS)[:n_hidden]
         is_hidden = several & (torch.isin(owners, hidden_whole) | (row_turn == rehearsal))
-        again = discover(torch.cat([labeled[is_hidden], unlabeled]), labeled[~is_hidden], owners[~is_hidden], seed=seed)
+        seen, of_seen = labeled[~is_hidden], owners[~is_hidden]
+        n_novel = int(is_new.sum()) + len(ids) - len(distinct(of_seen)[0])
+        again = discover(torch.cat([labeled[is_hidden], unlabeled]), seen, of_seen, n_novel=n_novel, seed=seed)
         rows = again.whitening(labeled[is_hidden])
         right = _share_right(again, again.category[: len(rows)].numpy(), owners[is_hidden].numpy())
         parts.append((rows, again.means))
@@ -95,17 +99,22 @@ def _weight_of_rehearsed(n_rows: int, share_new: float) -> float:
     return n_rows / (n_rows + AGREED_ROWS * share_new)
 
 
-def agreed_confidence(found: Discovered, unlabeled: Tensor, *, seed: int = 0) -> Confidence | None:
-    """The confidence that is as high as two sets of rows like these would agree. (n, d). None where rows are too few.
+def agreed_confidence(
+    found: Discovered, unlabeled: Tensor, known: Tensor, categories: Tensor, *, seed: int = 0
+) -> Confidence | None:
+    """The confidence that is as high as two sets of rows like these would agree. (n, d), (m, d), (m,).
 
-    Halves of the rows agree less than wholes would, and quarters less again: the share they disagree on is taken to
-    fall in the same ratio from halves to wholes as from quarters to halves.
+    Known rows are among them, or known categories would have too few; what they are is hidden. Halves of the rows agree
+    less than wholes would, and quarters less again: the share they disagree on is taken to fall in the same ratio from
+    halves to wholes as from quarters to halves. None where rows are too few.
     """
-    own = _of_whole_categories(found.category, torch.Generator().manual_seed(seed))
-    n_groups = len(distinct(found.category[own])[0])
+    category = torch.cat([torch.searchsorted(found.known_ids, categories), found.category])
+    own = _of_whole_categories(category, torch.Generator().manual_seed(seed))
+    n_groups = len(distinct(category[own])[0])
     if n_groups < 2 or len(own) < 4 * n_groups:
         return None
-    rows = unlabeled[own]
+    is_known = own < len(known)
+    rows = torch.cat([known[own[is_known]].to(unlabeled.dtype), unlabeled[own[~is_known] - len(known)]])
     disagreed = 1 - _agreement(found, rows, n_groups, 2, seed=seed)
     if len(own) >= 8 * n_groups:  # two rows for each group in a quarter
         of_quarters = 1 - _agreement(found, rows, n_groups, 4, seed=seed)

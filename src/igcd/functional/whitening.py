@@ -48,20 +48,20 @@ class Whitening:
 def fit_whitening(features: Tensor, known: ScatterStatistics, *, generator: torch.Generator) -> Whitening:
     """The whitening for features like these, of which some categories are known. (n, d).
 
-    `known` may hold no category at all; its scatter then is zero, and neighbors alone show the spread. Of n rows in d
-    dimensions, a round covariance has the weight d / (d + n) or more: few rows lie closer together in a space made for
-    them than later ones do.
+    `known` may hold no category at all; its scatter then is zero, and neighbors alone show the spread. What they show
+    is pulled toward a round covariance by as much as it is noise, too: all of it where categories are round clouds.
     """
     freedom = int((known.counts - 1).clamp(min=0).sum())
-    n, width = features.shape
     covariance = neighbor_covariance(features, generator=generator)
+    noise = noise_share(covariance, shrink(covariance, 1.0), min(len(features), SAMPLE))
+    covariance = shrink(covariance, max(SHRINKAGE, noise))
     labeled = known.scatter.cpu() / max(freedom, 1)
     ratio = float(labeled.trace() / covariance.trace())
     if ratio > MIN_RATIO:
         by_neighbors = ratio * covariance
         weight = noise_share(labeled, by_neighbors, freedom)
-        covariance = (1 - weight) * labeled + weight * by_neighbors
-    matrix = whitening_of(shrink(covariance, max(SHRINKAGE, width / (width + n))))
+        covariance = (1 - weight) * shrink(labeled, SHRINKAGE) + weight * by_neighbors
+    matrix = whitening_of(covariance)
     if matrix is None:
         raise IgcdError("the spread of the features cannot be measured; check that they are finite and not all equal")
     return Whitening(matrix.to(features.device, torch.promote_types(features.dtype, torch.float32)))
