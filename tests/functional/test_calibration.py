@@ -60,16 +60,16 @@ def agreed_by(found, unlabeled, labeled, n_parts):
         places.append([int((row - alone.means).square().sum(dim=1).argmin()) for row in found.whitening(rows)])
     shares = []
     for first, second in zip(places[::2], places[1::2], strict=True):
-        table = np.zeros((len(found.means), len(found.means)))
+        table = np.zeros((max(first) + 1, max(second) + 1))
         for one, other in zip(first, second, strict=True):
             table[one, other] += 1
         shares.append(table[linear_sum_assignment(-table)].sum() / len(rows))
     return np.mean(shares)
 
 
-@pytest.mark.parametrize(("n_each", "extrapolates"), [(4, False), (40, True)])
-def test_confidence_is_what_parts_agree_on(n_each, extrapolates):
-    found, unlabeled, labeled, categories = found_among(*clouds(7, n_each, spread=0.8))
+@pytest.mark.parametrize(("n_each", "spread", "extrapolates"), [(4, 0.3, False), (40, 0.8, True)])
+def test_confidence_is_what_parts_agree_on(n_each, spread, extrapolates):
+    found, unlabeled, labeled, categories = found_among(*clouds(7, n_each, spread=spread))
     rows = torch.cat([labeled, unlabeled])
     halves, expected = [agreed_by(found, unlabeled, labeled, 2)] * 2
     assert (len(rows) >= 8 * len(found.means)) == extrapolates

@@ -49,12 +49,12 @@ def fit_whitening(features: Tensor, known: ScatterStatistics, *, generator: torc
     """The whitening for features like these, of which some categories are known. (n, d).
 
     `known` may hold no category at all; its scatter then is zero, and neighbors alone show the spread. What they show
-    is pulled toward a round covariance by as much as it is noise, too: all of it where categories are round clouds.
+    is pulled toward a round covariance by as much as it is noise, too: nearly all of it where categories are round.
     """
     freedom = int((known.counts - 1).clamp(min=0).sum())
     covariance = neighbor_covariance(features, generator=generator)
-    noise = noise_share(covariance, shrink(covariance, 1.0), min(len(features), SAMPLE))
-    covariance = shrink(covariance, max(SHRINKAGE, noise))
+    n_pairs = min(len(features), SAMPLE) * N_NEAREST // 2  # two rows that are near each other are one pair
+    covariance = shrink(covariance, max(SHRINKAGE, noise_share(covariance, shrink(covariance, 1.0), n_pairs)))
     labeled = known.scatter.cpu() / max(freedom, 1)
     ratio = float(labeled.trace() / covariance.trace())
     if ratio > MIN_RATIO:
