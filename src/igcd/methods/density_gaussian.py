@@ -44,7 +44,7 @@ class DensityGaussian(StillSpaceMethod):
         granularity: float = 0.0,
         **options: Unpack[SpaceOptions],
     ) -> None:
-        super().__init__(context, features=features, n_components=n_components, **options)
+        super().__init__(context, features=features, n_components=n_components, takes_roots=True, **options)
         self._granularity = granularity
         self._shrinkage_is_given = shrinkage != "auto"
         self._shrinkage: float | Literal["oas"] = "oas" if shrinkage == "auto" else shrinkage
