@@ -168,17 +168,16 @@ def six_known(make_method, monkeypatch):
 
 def test_novel_means_are_those_of_the_images_that_no_known_category_owns(six_known):
     x, rows = blobs([*range(6), 8, 9], 20, seed=1)
-    means, sizes, nearest_known = six_known._find_novel(x)
+    means, nearest_known = six_known._find_novel(x)
     expected = torch.stack([x[rows == category].mean(dim=0) for category in (8, 9)])
     distances = torch.cdist(expected, means)
     assert means.shape == (2, 16) and (distances.min(dim=1).values < 1e-5).all()
-    assert sizes.tolist() == [20, 20]
     assert set(nearest_known.tolist()) <= set(range(10, 16))
 
 
 def test_images_of_known_categories_open_nothing(six_known):
-    means, sizes, nearest_known = six_known._find_novel(blobs(range(6), 20, seed=1)[0])
-    assert len(means) == len(sizes) == len(nearest_known) == 0
+    means, nearest_known = six_known._find_novel(blobs(range(6), 20, seed=1)[0])
+    assert len(means) == len(nearest_known) == 0
 
 
 def test_a_finer_granularity_finds_no_fewer(six_known):
