@@ -68,6 +68,19 @@ def test_the_state_can_be_taken_up_again(make_method, stages, features):
     assert again.discoveries() == method.discoveries() and again.kept() == method.kept()
 
 
+def test_a_state_of_earlier_versions_is_read(make_method, stages):
+    """It counts the images of found means, and its space takes no roots."""
+    method, again = make_method(DensityGaussian), make_method(DensityGaussian, seed=5)
+    (first, truth), *_ = stages("mi")
+    method._space._takes_roots = False
+    method.learn(first)
+    tensors, metadata = method.state_dict()
+    again.load_state_dict(tensors | {"statistics.sizes": tensors["statistics.counts"]}, metadata)
+    assert torch.equal(again.predict(truth.test_images).cluster, method.predict(truth.test_images).cluster)
+    assert "projection.takes_roots" not in tensors
+    assert "projection.takes_roots" in make_method(DensityGaussian).state_dict()[0]
+
+
 def test_only_the_first_stage_trains(make_method, stages):
     method = make_method(DensityGaussian, features="dual")
     (first, _), *later = stages("mi")
