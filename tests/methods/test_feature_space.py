@@ -7,6 +7,7 @@ from torch.nn.functional import normalize
 from igcd.encoders.encoder import encode
 from igcd.errors import IgcdError
 from igcd.functional.projection import fit_projection
+from igcd.functional.signed_root import signed_root
 from igcd.methods.feature_space import FeatureSpace, frozen_part, join_features
 
 
@@ -43,16 +44,18 @@ def test_the_cosine_of_joined_features_is_the_weighted_mean_of_both():
     assert torch.allclose(frozen_part(joined, 3, frozen_weight=0.3), frozen, atol=1e-6)
 
 
+@pytest.mark.parametrize("takes_roots", [False, True])
 @pytest.mark.parametrize("reduce_tuned", [False, True])
-def test_each_space_is_made_of_the_features_it_names(encoder, tail, views, make_space, reduce_tuned):
+def test_each_space_is_made_of_the_features_it_names(encoder, tail, views, make_space, reduce_tuned, takes_roots):
     width = encoder.backbone.n_features
     pretrained, tuned = (encode(views, part, n_features=width) for part in (encoder.backbone.tail, tail))
-    frozen = fit_projection(pretrained, n_components=8)(pretrained)
+    projected = [signed_root(part) if takes_roots else part for part in (pretrained, tuned)]
+    frozen, reduced = (fit_projection(part, n_components=8)(part) for part in projected)
     if reduce_tuned:
-        tuned = fit_projection(tuned, n_components=8)(tuned)
+        tuned = reduced
     expected = {"tuned": tuned, "frozen": frozen, "dual": join_features(frozen, tuned, frozen_weight=0.3)}
     for features, compared in expected.items():
-        space = make_space(features, reduce_tuned=reduce_tuned)
+        space = make_space(features, reduce_tuned=reduce_tuned, takes_roots=takes_roots)
         space.fit(views)
         assert torch.equal(space.compared(views), compared)
         assert torch.equal(space.for_peaks(views), tuned if features == "tuned" else frozen)
@@ -71,9 +74,11 @@ def test_another_frozen_feature_takes_the_place_of_the_first(views, make_space):
         assert torch.equal(other[:, 8:], compared[:, 8:])
 
 
+@pytest.mark.parametrize("was_rooted", [False, True])
 @pytest.mark.parametrize("features", ["tuned", "frozen", "dual"])
-def test_the_state_can_be_taken_up_again(views, make_space, features):
-    space, again = make_space(features, reduce_tuned=True), make_space(features, reduce_tuned=True)
+def test_the_state_can_be_taken_up_again(views, make_space, features, was_rooted):
+    space = make_space(features, reduce_tuned=True, takes_roots=was_rooted)
+    again = make_space(features, reduce_tuned=True, takes_roots=True)  # a state without roots comes from before them
     assert not space.is_fitted
     with pytest.raises(IgcdError, match="learned nothing yet"):
         space.compared(views)

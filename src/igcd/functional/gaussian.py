@@ -20,8 +20,7 @@ class ScatterStatistics:
     """What remains of the images of c categories, enough to add categories later."""
 
     means: Tensor  # (c, d)
-    counts: Tensor  # (c,) labeled images, those of the scatter
-    sizes: Tensor  # (c,) images that each mean is of, labeled or not
+    counts: Tensor  # (c,) labeled images, those of the scatter; 0 where the mean is of images found together
     scatter: Tensor  # (d, d) float64: Σ over labeled images of (x − μ)(x − μ)ᵀ, μ the mean of the image's category
 
 
@@ -69,7 +68,7 @@ def scatter_statistics(features: Tensor, rows: Tensor, *, n_categories: int) -> 
     for part in _parts(len(features)):
         apart = features[part].double() - means[rows[part]]
         scatter += apart.T @ apart
-    return ScatterStatistics(means.to(torch.promote_types(features.dtype, torch.float32)), counts, counts, scatter)
+    return ScatterStatistics(means.to(torch.promote_types(features.dtype, torch.float32)), counts, scatter)
 
 
 def pooled_covariance(statistics: ScatterStatistics) -> Tensor:
@@ -127,7 +126,8 @@ def shared_gaussians(
 
     The mean of n images is off by the covariance inside categories divided by n, so an image is farther from it than
     from the true mean: by tr(Σ) / n in squared distance, on average. Without a correction, categories with fewer images
-    than others lose images to them (Moran and Murphy, 1979).
+    than others lose images to them (Moran and Murphy, 1979). That holds for images drawn at random, as labeled ones
+    are. Those of a found category were found because they lie close together: its mean is not corrected.
     """
     covariance = pooled_covariance(statistics)
     if shrinkage == "oas":
@@ -143,7 +143,7 @@ def shared_gaussians(
     whitened_means = (statistics.means.double() @ whitening).to(dtype)
     n_free = (statistics.counts - 1).clamp(min=0).sum().clamp(min=1)
     spread = (whitening.T @ statistics.scatter @ whitening).trace() / n_free
-    surplus = (spread / statistics.sizes.clamp(min=1)).to(dtype)
+    surplus = torch.where(statistics.counts > 0, spread / statistics.counts.clamp(min=1), 0.0).to(dtype)
     return SharedGaussians(whitening.to(dtype), whitened_means, surplus, weights.to(dtype).log().log_softmax(dim=0))
 
 

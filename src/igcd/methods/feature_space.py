@@ -14,6 +14,7 @@ from igcd.encoders.encoder import Encoder, encode
 from igcd.encoders.trunk_views import TrunkViews
 from igcd.errors import IgcdError
 from igcd.functional.projection import Projection, fit_projection
+from igcd.functional.signed_root import signed_root
 from igcd.methods.states import part_of, prefixed
 
 Features = Literal["tuned", "frozen", "dual"]
@@ -25,7 +26,8 @@ class FeatureSpace:
 
     The pretrained feature is centered and reduced by PCA, fitted to the first images and fixed from then on. The
     trained one is compared as it is, for it moves with every stage; where it stands still after the first one,
-    `reduce_tuned` treats it like the pretrained.
+    `reduce_tuned` treats it like the pretrained. With `takes_roots` entries are replaced by their roots before that,
+    for classifiers that take features for Gaussian.
     """
 
     def __init__(
@@ -37,11 +39,13 @@ class FeatureSpace:
         n_components: int = 128,
         frozen_weight: float,
         reduce_tuned: bool = False,
+        takes_roots: bool = False,
     ) -> None:
         self.features = features
         self._encoder, self._tail = encoder, tail
         self._n_components, self._frozen_weight = n_components, frozen_weight
         self._reduced = {"frozen": features != "tuned", "tuned": reduce_tuned and features != "frozen"}
+        self._takes_roots = takes_roots
         self._projections: dict[str, Projection] = {}
 
     @property
@@ -58,7 +62,7 @@ class FeatureSpace:
         """Fits the projections to these images."""
         for name, encode_as in (("frozen", self._pretrained), ("tuned", self.tuned)):
             if self._reduced[name]:
-                features = torch.cat([encode_as(views) for views in first_images])
+                features = self._before_projection(torch.cat([encode_as(views) for views in first_images]))
                 self._projections[name] = fit_projection(features, n_components=self._n_components)
 
     def compared(self, views: TrunkViews) -> Tensor:
@@ -67,7 +71,7 @@ class FeatureSpace:
             return self._frozen(views)
         tuned = self.tuned(views)
         if self._reduced["tuned"]:
-            tuned = self._projection("tuned")(tuned)
+            tuned = self._projection("tuned")(self._before_projection(tuned))
         if self.features == "tuned":
             return tuned
         return join_features(self._frozen(views), tuned, frozen_weight=self._frozen_weight)
@@ -96,7 +100,11 @@ class FeatureSpace:
 
     def _frozen(self, views: TrunkViews) -> Tensor:
         """The pretrained feature, reduced, (n, c)."""
-        return self._projection("frozen")(self._pretrained(views))
+        return self._projection("frozen")(self._before_projection(self._pretrained(views)))
+
+    def _before_projection(self, features: Tensor) -> Tensor:
+        """What a projection is fitted to and takes. (n, d) -> (n, d)."""
+        return signed_root(features) if self._takes_roots else features
 
     def _projection(self, name: str) -> Projection:
         if name not in self._projections:
@@ -104,14 +112,17 @@ class FeatureSpace:
         return self._projections[name]
 
     def state_dict(self) -> dict[str, Tensor]:
-        """The projections; the tail belongs to the method's model."""
+        """The projections, and whether they take roots; the tail belongs to the method's model."""
         states = {name: projection.state_dict() for name, projection in self._projections.items()}
-        return states.get("frozen", {}) | prefixed("tuned", states.get("tuned", {}))
+        roots = {"takes_roots": torch.tensor(True)} if self._takes_roots else {}
+        return roots | states.get("frozen", {}) | prefixed("tuned", states.get("tuned", {}))
 
     def load_state_dict(self, tensors: Mapping[str, Tensor]) -> None:
-        """The inverse of `state_dict`."""
+        """The inverse of `state_dict`; what earlier versions stored takes no roots."""
         device = self._encoder.backbone.device
-        tuned, frozen = part_of(tensors, "tuned"), {n: t for n, t in tensors.items() if not n.startswith("tuned.")}
+        self._takes_roots = "takes_roots" in tensors
+        tuned = part_of(tensors, "tuned")
+        frozen = {n: t for n, t in tensors.items() if n != "takes_roots" and not n.startswith("tuned.")}
         stored = {"frozen": frozen, "tuned": tuned}
         self._projections = {
             name: Projection.from_state_dict({part: tensor.to(device) for part, tensor in state.items()})

@@ -40,6 +40,7 @@ class StillSpaceMethod(BaseMethod):
         *,
         features: Features,
         n_components: int,
+        takes_roots: bool = False,
         frozen_weight: float = 0.5,
         labeled_weight: float = 0.35,
         tau: float = 0.1,
@@ -54,7 +55,13 @@ class StillSpaceMethod(BaseMethod):
         tail = backbone.new_tail()
         self._model = HeadedModel(tail, projector, CosineHead(backbone.n_features))
         self._space = FeatureSpace(
-            features, self._encoder, tail, n_components=n_components, frozen_weight=frozen_weight, reduce_tuned=True
+            features,
+            self._encoder,
+            tail,
+            n_components=n_components,
+            frozen_weight=frozen_weight,
+            reduce_tuned=True,
+            takes_roots=takes_roots,
         )
 
     def learn(self, stage: Stage) -> None:
