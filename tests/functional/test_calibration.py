@@ -49,8 +49,17 @@ def test_wider_clouds_decide_less_sharply():
 
 
 def agreed_by(found, unlabeled, labeled, n_parts):
-    """The share of rows that two parts place alike, by loops; the mean over pairs of parts."""
-    order = torch.randperm(len(labeled) + len(unlabeled), generator=torch.Generator().manual_seed(0)).tolist()
+    """The share of rows that two parts place alike, by loops; the mean over pairs of parts and ways to part."""
+    generator = torch.Generator().manual_seed(0)
+    order = torch.randperm(len(labeled) + len(unlabeled), generator=generator)
+    shares = []
+    for _ in range(calibration.N_SPLITS):
+        order = order[torch.randperm(len(order), generator=generator)]
+        shares.append(agreed_in(found, unlabeled, labeled, n_parts, order.tolist()))
+    return np.mean(shares)
+
+
+def agreed_in(found, unlabeled, labeled, n_parts, order):
     order = [row for row in order if row < len(labeled)] + [row for row in order if row >= len(labeled)]
     rows = torch.cat([labeled, unlabeled])[order]
     nothing, places = torch.empty(0, dtype=torch.int64), []

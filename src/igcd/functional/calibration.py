@@ -27,6 +27,8 @@ would make some mistakes alike: what fits best on the panel and on other sets.""
 AGREED_ROWS = 120
 """What parts of the rows agree on counts as much as so many rehearsed rows, if all rows are in new categories."""
 N_REHEARSALS = 2
+N_SPLITS = 4
+"""Ways to part the rows: the share that two parts agree on moves by several points from one way to another."""
 ONE_IN = 4
 """In a rehearsal, one row in so many of the categories that are not hidden whole plays an unlabeled one."""
 MOST_HIDDEN = 0.5
@@ -109,17 +111,21 @@ def agreed_confidence(
     halves to wholes as from quarters to halves. None where rows are too few.
     """
     category = torch.cat([torch.searchsorted(found.known_ids, categories), found.category])
-    own = _of_whole_categories(category, torch.Generator().manual_seed(seed))
+    generator = torch.Generator().manual_seed(seed)
+    own = _of_whole_categories(category, generator)
     n_groups = len(distinct(category[own])[0])
     if n_groups < 2 or len(own) < 4 * n_groups:
         return None
-    is_known = own < len(known)
-    rows = torch.cat([known[own[is_known]].to(unlabeled.dtype), unlabeled[own[~is_known] - len(known)]])
-    disagreed = 1 - _agreement(found, rows, n_groups, 2, seed=seed)
-    if len(own) >= 8 * n_groups:  # two rows for each group in a quarter
-        of_quarters = 1 - _agreement(found, rows, n_groups, 4, seed=seed)
-        disagreed *= min(1.0, disagreed / max(of_quarters, 1e-9))
-    share_right = (1 - disagreed) ** AGREED
+    n_parts = (2, 4) if len(own) >= 8 * n_groups else (2,)  # two rows for each group in a quarter
+    agreed = np.zeros((N_SPLITS, len(n_parts)))
+    for split in range(N_SPLITS):
+        own = own[torch.randperm(len(own), generator=generator)]
+        is_known = own < len(known)
+        rows = torch.cat([known[own[is_known]].to(unlabeled.dtype), unlabeled[own[~is_known] - len(known)]])
+        agreed[split] = [_agreement(found, rows, n_groups, n, seed=seed) for n in n_parts]
+    by_parts = 1 - agreed.mean(axis=0)
+    disagreed = by_parts[0] * min(1.0, by_parts[0] / max(by_parts[-1], 1e-9))
+    share_right = float((1 - disagreed) ** AGREED)
     weights = np.full(len(rows), 1 / len(rows))
     return confidence_for(share_right, [(found.whitening(rows), found.means)], weights, stray=STRAYS[-1])
 
