@@ -227,9 +227,10 @@ class SnnDensity(BaseMethod):
         claimed_by, _ = self._support.compared().predict(compared, tau=self._tau)
         rows = torch.isin(claimed_by, torch.tensor(sorted(novel.nearest_known), dtype=torch.int64)).nonzero()[:, 0]
         self._support.note_means(unlabeled, rows, claimed_by[rows])
+        without = ~torch.isin(novel.clusters, claimed_by[rows])
+        rows = rows[~np.isin(unlabeled.usable_idx[rows.numpy()], novel.idx[without.numpy()])]  # an image has one cluster
         select = self._select_by("herding" if self._support_selection == "herding" else "density")
         rows = rows[select_per_category(compared[rows], claimed_by[rows], self._n_kept, select=select)]
-        without = ~torch.isin(novel.clusters, claimed_by[rows])
         idx = np.concatenate([unlabeled.usable_idx[rows.numpy()], novel.idx[without.numpy()]])
         clusters = torch.cat([claimed_by[rows], novel.clusters[without]])
         self._support.remove(novel.nearest_known)
