@@ -228,7 +228,7 @@ class SnnDensity(BaseMethod):
         rows = torch.isin(claimed_by, torch.tensor(sorted(novel.nearest_known), dtype=torch.int64)).nonzero()[:, 0]
         self._support.note_means(unlabeled, rows, claimed_by[rows])
         without = ~torch.isin(novel.clusters, claimed_by[rows])
-        rows = rows[~np.isin(unlabeled.usable_idx[rows.numpy()], novel.idx[without.numpy()])]  # an image has one cluster
+        rows = rows[~np.isin(unlabeled.usable_idx[rows.numpy()], novel.idx[without.numpy()])]  # each image once
         select = self._select_by("herding" if self._support_selection == "herding" else "density")
         rows = rows[select_per_category(compared[rows], claimed_by[rows], self._n_kept, select=select)]
         idx = np.concatenate([unlabeled.usable_idx[rows.numpy()], novel.idx[without.numpy()]])
