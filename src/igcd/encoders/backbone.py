@@ -75,8 +75,8 @@ class Tail(nn.Module):
     shift are trained. A batch of 64 + 64 images of few categories has statistics of its own, and with them a feature
     would depend on the batch it is in, differ between training and prediction, and drift from stage to stage.
 
-    With `bfloat16` training multiplies in bfloat16 where that is safe (automatic mixed precision). Weights, the feature
-    that comes out, and everything outside of training mode stay float32.
+    With `bfloat16` training multiplies in bfloat16 where that is safe (`mixed_precision`). Weights, the feature that
+    comes out, and everything outside of training mode stay float32.
     """
 
     def __init__(
@@ -98,9 +98,18 @@ class Tail(nn.Module):
         return self
 
     def forward(self, intermediate: Tensor) -> Tensor:  # noqa: D102
-        with torch.autocast(intermediate.device.type, torch.bfloat16, enabled=self.is_mixed and self.training):
+        with mixed_precision(self, intermediate.device):
             feature: Tensor = self.head.forward_head(self.blocks(intermediate), pre_logits=True)  # type: ignore[operator]
         return feature.to(intermediate.dtype)
+
+
+def mixed_precision(tail: nn.Module, device: torch.device) -> torch.autocast:
+    """Multiplication in bfloat16 where that is safe, if this tail is trained that way and is in training mode.
+
+    What is trained on top of the tail asks for it as well, so that all of a step is computed in one precision.
+    """
+    is_mixed = isinstance(tail, Tail) and tail.is_mixed and tail.training
+    return torch.autocast(device.type, torch.bfloat16, enabled=is_mixed)
 
 
 class PowerMean(nn.Module):

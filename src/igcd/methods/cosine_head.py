@@ -4,7 +4,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from igcd.methods.projector import Projector
+from igcd.methods.projector import Projector, tail_and_projection
 
 
 class CosineHead(nn.Module):
@@ -64,6 +64,6 @@ class HeadedModel(nn.Module):
         self.tail, self.projector, self.head = tail, projector, head
 
     def forward(self, intermediate: Tensor) -> tuple[Tensor, Tensor, Tensor]:  # noqa: D102
-        feature = self.tail(intermediate)
+        feature, z = tail_and_projection(self.tail, self.projector, intermediate)
         h = normalize(feature, dim=1)
-        return h, self.projector(feature), self.head(h)
+        return h, z, self.head(h)

@@ -4,6 +4,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
+from igcd.encoders.backbone import mixed_precision
+
 N_HIDDEN = 2048
 N_PROJECTED = 256
 
@@ -24,7 +26,7 @@ class Projector(nn.Module):
                 nn.init.zeros_(parameter)
 
     def forward(self, features: Tensor) -> Tensor:  # noqa: D102
-        return normalize(self.layers(features), dim=1)
+        return normalize(self.layers(features).to(features.dtype), dim=1)
 
 
 class TailAndProjector(nn.Module):
@@ -36,6 +38,15 @@ class TailAndProjector(nn.Module):
         self.projector = projector
 
     def forward(self, intermediate: Tensor) -> tuple[Tensor, Tensor]:  # noqa: D102
-        feature = self.tail(intermediate)
-        h = normalize(feature, dim=1)
-        return h, self.projector(feature)
+        feature, z = tail_and_projection(self.tail, self.projector, intermediate)
+        return normalize(feature, dim=1), z
+
+
+def tail_and_projection(tail: nn.Module, projector: Projector, intermediate: Tensor) -> tuple[Tensor, Tensor]:
+    """The feature before it is normalised, and its projection. (n, ...) -> (n, d), (n, 256) of length 1.
+
+    A projector is trained in the precision of the tail: its matrices are as large as those of a small network's tail.
+    """
+    feature: Tensor = tail(intermediate)
+    with mixed_precision(tail, feature.device):
+        return feature, projector(feature)
