@@ -99,7 +99,7 @@ def run_stream(
         found = discover_from_statistics(batch, statistics, heights=heights)
         is_new = found.category >= found.n_known
         new = scatter_statistics(batch[is_new], found.category[is_new] - found.n_known, n_categories=found.n_novel)
-        statistics = add_means(statistics, new.means)
+        statistics = add_means(statistics, new.means, new.counts)
         opened.append(found.n_novel)
     predicted = shared_gaussians(statistics, shrinkage=shrinkage).predict(rows[stream.test])[0].numpy()
     names, truth = np.unique(features.y[stream.test], return_inverse=True)

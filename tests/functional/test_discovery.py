@@ -75,7 +75,7 @@ def test_drawn_rows_have_the_statistics():
 def test_drawn_rows_equal_slow_twin():
     covariance = torch.diag(torch.tensor([4.0, 1.0], dtype=torch.float64))
     counts = torch.tensor([6, 6])
-    known = ScatterStatistics(torch.tensor([[5.0, 0.0], [0.0, 7.0]]), counts, 10 * covariance)
+    known = ScatterStatistics(torch.tensor([[5.0, 0.0], [0.0, 7.0]]), counts, counts, 10 * covariance)
     rows, owners = draw_rows(known, 3, generator=gen(3))
     noise = torch.randn(6, 2, generator=gen(3))
     for i in range(6):

@@ -9,6 +9,7 @@ from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 
 from igcd.errors import IgcdError
 from igcd.functional.gaussian import (
+    FOUND,
     oas_shrinkage,
     pooled_covariance,
     scatter_statistics,
@@ -67,25 +68,27 @@ def test_a_category_of_few_images_keeps_its_own():
     queries = centers[truth] + torch.randn(len(truth), 200, generator=generator)
     right = shared_gaussians(statistics, shrinkage=1.0).predict(queries)[0] == truth
     assert right[truth == 0].float().mean() > 0.75 and right[truth == 1].float().mean() > 0.75
-    alike = replace(shared_gaussians(statistics, shrinkage=1.0), surplus=torch.zeros(2))
-    right = alike.predict(queries)[0] == truth
+    alike = replace(statistics, sizes=torch.full_like(statistics.sizes, 100))
+    right = shared_gaussians(alike, shrinkage=1.0).predict(queries)[0] == truth
     assert right[truth == 0].float().mean() < 0.5  # ten are taken to say as much as six hundred
 
 
-def test_the_mean_of_a_found_category_is_not_corrected():
+def test_the_mean_of_a_found_category_is_corrected_by_a_share():
     features, rows = data(n=40)
     labeled = scatter_statistics(features, rows, n_categories=4)
-    found = features[:6].mean(dim=0, keepdim=True)
-    gaussians = shared_gaussians(add_means(labeled, found), shrinkage=0.3)
-    assert torch.equal(gaussians.surplus[:4], shared_gaussians(labeled, shrinkage=0.3).surplus)
-    assert gaussians.surplus.tolist()[4] == 0 and (gaussians.surplus[:4] > 0).all()
+    found = features[:6].mean(dim=0, keepdim=True).repeat(2, 1)
+    gaussians = shared_gaussians(add_means(labeled, found, torch.tensor([6, 0])), shrinkage=0.3)
+    of_labeled = shared_gaussians(labeled, shrinkage=0.3).surplus
+    assert torch.equal(gaussians.surplus[:4], of_labeled)
+    expected = FOUND * float(of_labeled[0]) * int(labeled.counts[0]) / 6
+    assert gaussians.surplus.tolist()[4:] == [pytest.approx(expected), 0]  # 0 where the number is not known
 
 
 def test_it_is_scikit_learns_linear_discriminant_analysis():
     features, rows = data(n=203)
     statistics = scatter_statistics(features, rows, n_categories=4)
-    gaussians = shared_gaussians(statistics, shrinkage=0.2, prior="counts")
-    gaussians = replace(gaussians, surplus=torch.zeros(4))  # theirs does not correct for the number of images
+    alike = replace(statistics, sizes=torch.full_like(statistics.sizes, 50))  # theirs does not correct for sizes
+    gaussians = shared_gaussians(alike, shrinkage=0.2, prior="counts")
 
     class Shrunk:  # scikit-learn shrinks each category's covariance; given ours, the classifier must be the same
         def fit(self, _features):

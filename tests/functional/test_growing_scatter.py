@@ -23,13 +23,14 @@ def drawn(n, width=3, n_categories=4, seed=0):
 @given(cuts=st.lists(st.integers(0, 40), max_size=4), seed=st.integers(0, 99))
 def test_however_the_images_are_cut_into_batches(cuts, seed):
     features, rows = drawn(40, seed=seed)
-    grown = add_means(no_statistics(3), torch.full((4, 3), 5.0))  # means without labels are forgotten
+    nothing = torch.zeros(4, dtype=torch.int64)
+    grown = add_means(no_statistics(3), torch.full((4, 3), 5.0), nothing)  # means without labels are forgotten
     borders = [0, *sorted(cuts), 40]
     for start, end in pairwise(borders):
         grown = add_images(grown, features[start:end], rows[start:end])
     together = scatter_statistics(features, rows, n_categories=4)
     assert torch.allclose(grown.means, together.means, atol=1e-5)
-    assert torch.equal(grown.counts, together.counts)
+    assert torch.equal(grown.counts, together.counts) and torch.equal(grown.sizes, together.sizes)
     assert torch.allclose(grown.scatter, together.scatter, atol=1e-5)
 
 
@@ -44,16 +45,17 @@ def test_against_a_loop_on_a_line():
 
 def test_a_mean_alone_leaves_the_covariance_as_it_was():
     statistics = scatter_statistics(*drawn(30), n_categories=4)
-    grown = add_means(statistics, torch.full((2, 3), 100.0))
+    grown = add_means(statistics, torch.full((2, 3), 100.0), torch.tensor([7, 9]))
     assert torch.equal(pooled_covariance(grown), pooled_covariance(statistics))
     assert grown.means[4:].tolist() == [[100.0] * 3] * 2 and grown.counts[4:].tolist() == [0, 0]
+    assert grown.sizes.tolist() == [*statistics.counts.tolist(), 7, 9]
 
 
 def test_rows_are_taken_in_their_order():
     statistics = scatter_statistics(*drawn(30), n_categories=4)
     taken = take_rows(statistics, torch.tensor([2, 0]))
     assert torch.equal(taken.means, statistics.means[[2, 0]]) and torch.equal(taken.scatter, statistics.scatter)
-    assert torch.equal(taken.counts, statistics.counts[[2, 0]])
+    assert torch.equal(taken.sizes, statistics.sizes[[2, 0]])
 
 
 def test_no_images_change_nothing():

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import pytest
 import torch
 
@@ -24,8 +22,10 @@ def slow_left_out(features, owners, shrinkage, folds):
         asked = folds == left_out
         known = scatter_statistics(features[~asked], owners[~asked], n_categories=n_categories)
         n_free = int(known.counts.sum()) - n_categories
-        unbiased = ScatterStatistics(known.means, known.counts, known.scatter * known.counts.sum() / n_free)
-        gaussians = replace(shared_gaussians(unbiased, shrinkage=shrinkage), surplus=torch.zeros(n_categories))
+        unbiased = ScatterStatistics(
+            known.means, known.counts, torch.full_like(known.sizes, 10**9), known.scatter * known.counts.sum() / n_free
+        )
+        gaussians = shared_gaussians(unbiased, shrinkage=shrinkage)
         for x, owner in zip(features[asked], owners[asked], strict=True):
             total += float(gaussians.log_posteriors(x[None])[0, owner])
     return total

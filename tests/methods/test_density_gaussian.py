@@ -69,13 +69,13 @@ def test_the_state_can_be_taken_up_again(make_method, stages, features):
 
 
 def test_a_state_of_earlier_versions_is_read(make_method, stages):
-    """It counts the images of found means, and its space takes no roots."""
+    """It does not count the images of found means, and its space takes no roots."""
     method, again = make_method(DensityGaussian), make_method(DensityGaussian, seed=5)
     (first, truth), *_ = stages("mi")
     method._space._takes_roots = False
     method.learn(first)
     tensors, metadata = method.state_dict()
-    again.load_state_dict(tensors | {"statistics.sizes": tensors["statistics.counts"]}, metadata)
+    again.load_state_dict({name: tensor for name, tensor in tensors.items() if name != "statistics.sizes"}, metadata)
     assert torch.equal(again.predict(truth.test_images).cluster, method.predict(truth.test_images).cluster)
     assert "projection.takes_roots" not in tensors
     assert "projection.takes_roots" in make_method(DensityGaussian).state_dict()[0]
@@ -181,16 +181,17 @@ def six_known(make_method, monkeypatch):
 
 def test_novel_means_are_those_of_the_images_that_no_known_category_owns(six_known):
     x, rows = blobs([*range(6), 8, 9], 20, seed=1)
-    means, nearest_known = six_known._find_novel(x)
+    means, sizes, nearest_known = six_known._find_novel(x)
     expected = torch.stack([x[rows == category].mean(dim=0) for category in (8, 9)])
     distances = torch.cdist(expected, means)
     assert means.shape == (2, 16) and (distances.min(dim=1).values < 1e-5).all()
+    assert sizes.tolist() == [20, 20]
     assert set(nearest_known.tolist()) <= set(range(10, 16))
 
 
 def test_images_of_known_categories_open_nothing(six_known):
-    means, nearest_known = six_known._find_novel(blobs(range(6), 20, seed=1)[0])
-    assert len(means) == len(nearest_known) == 0
+    means, sizes, nearest_known = six_known._find_novel(blobs(range(6), 20, seed=1)[0])
+    assert len(means) == len(sizes) == len(nearest_known) == 0
 
 
 def test_a_finer_granularity_finds_no_fewer(six_known):

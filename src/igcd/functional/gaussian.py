@@ -12,6 +12,9 @@ from torch import Tensor
 
 from igcd.errors import IgcdError
 
+FOUND = 1 / 3
+"""How much of the correction for noise the mean of a found category gets. With none new categories lose images to known
+ones, with all of it known ones to what is no category; a quarter to a half do as well (docs/results/tried.md)."""
 _ROWS_AT_A_TIME = 4096
 
 
@@ -20,7 +23,8 @@ class ScatterStatistics:
     """What remains of the images of c categories, enough to add categories later."""
 
     means: Tensor  # (c, d)
-    counts: Tensor  # (c,) labeled images, those of the scatter; 0 where the mean is of images found together
+    counts: Tensor  # (c,) labeled images, those of the scatter
+    sizes: Tensor  # (c,) images that each mean is of, labeled ones or such as were found together; 0 where not known
     scatter: Tensor  # (d, d) float64: Σ over labeled images of (x − μ)(x − μ)ᵀ, μ the mean of the image's category
 
 
@@ -68,7 +72,7 @@ def scatter_statistics(features: Tensor, rows: Tensor, *, n_categories: int) -> 
     for part in _parts(len(features)):
         apart = features[part].double() - means[rows[part]]
         scatter += apart.T @ apart
-    return ScatterStatistics(means.to(torch.promote_types(features.dtype, torch.float32)), counts, scatter)
+    return ScatterStatistics(means.to(torch.promote_types(features.dtype, torch.float32)), counts, counts, scatter)
 
 
 def pooled_covariance(statistics: ScatterStatistics) -> Tensor:
@@ -126,8 +130,8 @@ def shared_gaussians(
 
     The mean of n images is off by the covariance inside categories divided by n, so an image is farther from it than
     from the true mean: by tr(Σ) / n in squared distance, on average. Without a correction, categories with fewer images
-    than others lose images to them (Moran and Murphy, 1979). That holds for images drawn at random, as labeled ones
-    are. Those of a found category were found because they lie close together: its mean is not corrected.
+    than others lose images to them (Moran and Murphy, 1979). A mean of images that were found together is corrected by
+    a share of that, `FOUND`: not all of them are of one category, and some are of a known one.
     """
     covariance = pooled_covariance(statistics)
     if shrinkage == "oas":
@@ -143,7 +147,8 @@ def shared_gaussians(
     whitened_means = (statistics.means.double() @ whitening).to(dtype)
     n_free = (statistics.counts - 1).clamp(min=0).sum().clamp(min=1)
     spread = (whitening.T @ statistics.scatter @ whitening).trace() / n_free
-    surplus = torch.where(statistics.counts > 0, spread / statistics.counts.clamp(min=1), 0.0).to(dtype)
+    share = torch.where(statistics.counts > 0, 1.0, FOUND)
+    surplus = torch.where(statistics.sizes > 0, share * spread / statistics.sizes.clamp(min=1), 0.0).to(dtype)
     return SharedGaussians(whitening.to(dtype), whitened_means, surplus, weights.to(dtype).log().log_softmax(dim=0))
 
 

@@ -11,15 +11,17 @@ def no_statistics(width: int) -> ScatterStatistics:
     return ScatterStatistics(
         torch.empty(0, width),
         torch.empty(0, dtype=torch.int64),
+        torch.empty(0, dtype=torch.int64),
         torch.zeros(width, width, dtype=torch.float64),
     )
 
 
-def add_means(statistics: ScatterStatistics, means: Tensor) -> ScatterStatistics:
-    """More categories, means of unlabeled images: none of these counts for the covariance. (m, d)."""
+def add_means(statistics: ScatterStatistics, means: Tensor, sizes: Tensor) -> ScatterStatistics:
+    """More categories, means of unlabeled images: none of these counts for the covariance. (m, d), (m,)."""
     return ScatterStatistics(
         torch.cat([statistics.means, means]),
-        torch.cat([statistics.counts, statistics.counts.new_zeros(len(means))]),
+        torch.cat([statistics.counts, torch.zeros_like(sizes)]),
+        torch.cat([statistics.sizes, sizes]),
         statistics.scatter,
     )
 
@@ -32,10 +34,10 @@ def add_images(statistics: ScatterStatistics, features: Tensor, rows: Tensor) ->
     grows by that of the new ones and by a b / (a + b) (ν − μ)(ν − μ)ᵀ. Where a is 0, the mean of unlabeled images is
     forgotten.
 
-    >>> nine = add_means(no_statistics(1), torch.tensor([[9.0]]))
+    >>> nine = add_means(no_statistics(1), torch.tensor([[9.0]]), torch.tensor([4]))
     >>> grown = add_images(nine, torch.tensor([[1.0], [3.0]]), torch.tensor([0, 0]))
-    >>> grown.means, grown.counts, grown.scatter
-    (tensor([[2.]]), tensor([2]), tensor([[2.]], dtype=torch.float64))
+    >>> grown.means, grown.counts, grown.sizes, grown.scatter
+    (tensor([[2.]]), tensor([2]), tensor([2]), tensor([[2.]], dtype=torch.float64))
     """
     features = features.double()
     n_new = torch.bincount(rows, minlength=len(statistics.counts)).double()[:, None]
@@ -48,9 +50,12 @@ def add_images(statistics: ScatterStatistics, features: Tensor, rows: Tensor) ->
     scatter = statistics.scatter + apart.T @ apart + shift.T @ between
     means = torch.where(n_new > 0, before + shift * n_new / (n_before + n_new).clamp(min=1), before)
     counts = statistics.counts + n_new[:, 0].long()
-    return ScatterStatistics(means.to(statistics.means.dtype), counts, scatter)
+    sizes = torch.where(counts > 0, counts, statistics.sizes)
+    return ScatterStatistics(means.to(statistics.means.dtype), counts, sizes, scatter)
 
 
 def take_rows(statistics: ScatterStatistics, rows: Tensor) -> ScatterStatistics:
     """Some of the categories, (m,). The scatter stays: it is shared, and no category has a part of its own."""
-    return ScatterStatistics(statistics.means[rows], statistics.counts[rows], statistics.scatter)
+    return ScatterStatistics(
+        statistics.means[rows], statistics.counts[rows], statistics.sizes[rows], statistics.scatter
+    )

@@ -78,7 +78,8 @@ class DensityGaussian(StillSpaceMethod):
             return
         new = sorted(set(clusters.tolist()) - set(self._clusters.tolist()))
         self._clusters = torch.cat([self._clusters, torch.tensor(new, dtype=torch.int64)])
-        self._statistics = add_means(self._statistics, torch.zeros(len(new), x.shape[1]))
+        nothing = torch.zeros(len(new), x.shape[1])
+        self._statistics = add_means(self._statistics, nothing, torch.zeros(len(new), dtype=torch.int64))
         row_of = {cluster: row for row, cluster in enumerate(self._clusters.tolist())}
         rows = torch.tensor([row_of[cluster] for cluster in clusters.tolist()], dtype=torch.int64)
         self._statistics = add_images(self._statistics, x, rows)
@@ -96,32 +97,32 @@ class DensityGaussian(StillSpaceMethod):
 
     # Novel categories ----------------------------------------------------------------------------------------------
 
-    def _find_novel(self, x: Tensor, n_novel: int | None = None) -> tuple[Tensor, Tensor]:
-        """Means of new categories, and the cluster most like each. (n, d) -> (k, d), (k,).
+    def _find_novel(self, x: Tensor, n_novel: int | None = None) -> tuple[Tensor, Tensor, Tensor]:
+        """Means and sizes of new categories, and the cluster most like each. (n, d) -> (k, d), (k,), (k,).
 
         `n_novel` is their number, if it is given.
         """
         if len(x) == 0:
-            return x, self._clusters[:0]
+            return x, self._clusters[:0], self._clusters[:0]
         part, held = self._space.peak_part, self._statistics
-        known = ScatterStatistics(part(held.means), held.counts, part(part(held.scatter).T))
+        known = ScatterStatistics(part(held.means), held.counts, held.sizes, part(part(held.scatter).T))
         found = discover_from_statistics(
             part(x), known, n_novel=n_novel, granularity=self._granularity, heights=self._heights
         )
         is_new = found.category >= found.n_known
         novel = scatter_statistics(x[is_new], found.category[is_new] - found.n_known, n_categories=found.n_novel)
         nearest = nearest_mean(found.means[found.n_known :], found.means[: found.n_known])
-        return novel.means, self._clusters[nearest]
+        return novel.means, novel.counts, self._clusters[nearest]
 
-    def _open(self, stage: Stage, unlabeled: TrunkViews, means: Tensor, nearest_known: Tensor) -> None:
+    def _open(self, stage: Stage, unlabeled: TrunkViews, means: Tensor, sizes: Tensor, nearest_known: Tensor) -> None:
         """A cluster for each mean that is the nearest one of some unlabeled image; known means stand still."""
         x, n_known = self._compared(unlabeled), len(self._clusters)
-        rows, _ = self._gaussians(add_means(self._statistics, means)).predict(x)
+        rows, _ = self._gaussians(add_means(self._statistics, means, sizes)).predict(x)
         has_images = torch.bincount(rows, minlength=n_known + len(means))[n_known:] > 0
         place = torch.cat([torch.arange(n_known), n_known + has_images.cumsum(0) - 1])  # among those that are opened
         clusters = self._book.open(int(has_images.sum()))
         self._clusters = torch.cat([self._clusters, torch.tensor(clusters, dtype=torch.int64)])
-        self._statistics = add_means(self._statistics, means[has_images])
+        self._statistics = add_means(self._statistics, means[has_images], sizes[has_images])
         self._take_novel(x, place[rows])
         nearest = dict(zip(clusters, nearest_known[has_images].tolist(), strict=True))
         self._record(stage, unlabeled, self._nearest(x), nearest)
@@ -160,7 +161,7 @@ class DensityGaussian(StillSpaceMethod):
         super().load_state_dict(tensors, metadata)
         statistics = part_of(tensors, "statistics")
         self._clusters = statistics.pop("clusters")
-        statistics.pop("sizes", None)  # earlier versions kept how many images were found of a category
+        statistics.setdefault("sizes", statistics["counts"])  # an earlier version did not keep those of found means
         self._statistics = ScatterStatistics(**statistics)
         heights, self._shrinkage, self._n_calibrated = json.loads(metadata["method.calibrated"])
         self._heights = heights and Heights.from_dict(heights)
