@@ -1,6 +1,7 @@
 """A person's birds: what `igcd discover` finds in a batch of photos before any decision.
 
-python benchmarks/birds.py --npz cub200_128px.npz [--draws 0,1,2] [--size 224] [--backbone tf_efficientnet_lite2]
+python benchmarks/birds.py --npz cub200_128px.npz [--draws 0,1,2] [--size 224] [--no-middle]
+python benchmarks/birds.py --npz cub200_128px.npz --backbone tf_efficientnet_lite2
 python benchmarks/birds.py --npz cub200_128px.npz --limit
 
 Of 38 species drawn from CUB-200-2011's training images, 30 are known by 20 labeled photos each. A batch brings 8 photos
@@ -29,20 +30,19 @@ import numpy as np
 from PIL import Image
 from scipy.optimize import linear_sum_assignment
 from sklearn.linear_model import LogisticRegression  # type: ignore[import-untyped]
-from torch.nn.functional import normalize
 
 from igcd.assembly import build_encoder
 from igcd.config import EncoderConfig
 from igcd.data.dataset import Dataset
 from igcd.data.quarantine import Quarantine
 from igcd.data.sources import load_source
-from igcd.encoders.encoder import encode
+from igcd.embedding.engines import photo_encoder
 from igcd.workspace import queries
 from igcd.workspace.adapt import current_encoder
 from igcd.workspace.catalog import open_catalog
 from igcd.workspace.defaults import default_encoder
 from igcd.workspace.discover import discover
-from igcd.workspace.features import encoder_of
+from igcd.workspace.features import embed_images, encoder_of
 from igcd.workspace.init import init_workspace
 from igcd.workspace.outlook import VERY_LIKELY
 from igcd.workspace.photos import add_photos
@@ -82,9 +82,8 @@ def limit(npz: Path, seed: int, encoder: dict[str, Any]) -> dict[str, float | in
     birds = load_source("cub", npz)
     rows, species, is_labeled = (np.array(column) for column in zip(*drawn(birds, seed), strict=True))
     chosen = default_encoder(encoder.get("backbone"), encoder.get("size")) | encoder
-    network = build_encoder(EncoderConfig(**chosen, cache=None), quarantine=Quarantine())
-    views = network.plain_views(birds.take(rows).images)
-    x = normalize(encode(views, network.backbone.tail, n_features=network.backbone.n_features), dim=1).numpy()
+    encode = photo_encoder(build_encoder(EncoderConfig(**chosen, cache=None), quarantine=Quarantine()), "torch")
+    _, x = embed_images(encode, birds.take(rows).images, quarantine=Quarantine())
     is_new = np.char.startswith(species, "new ")
     fold = np.random.default_rng(0).integers(N_FOLDS, size=len(rows))
     right = np.zeros(len(rows), dtype=bool)
@@ -151,7 +150,7 @@ def scores(
     right = {stem: matched.get(str(predicted.get(stem)), str(predicted.get(stem))) == truth[stem] for stem in batch}
     is_new = {stem: truth[stem].startswith("new ") for stem in batch}
     majority = [
-        Counter(truth[stem] for stem in batch if str(predicted.get(stem)) == category).most_common(1)[0][0]
+        Counter(truth[stem] for stem in sorted(batch) if str(predicted.get(stem)) == category).most_common(1)[0][0]
         for category in new_categories
     ]
     share = lambda stems: round(100 * float(np.mean([right[stem] for stem in stems])), 1)  # noqa: E731
@@ -171,9 +170,10 @@ def main() -> None:
     parser.add_argument("--draws", default="0,1,2")
     parser.add_argument("--size", type=int, help="as `igcd init` when unset")
     parser.add_argument("--backbone", help="as `igcd init` when unset")
+    parser.add_argument("--middle", action=argparse.BooleanOptionalAction, help="as `igcd init` when unset")
     parser.add_argument("--limit", action="store_true", help="what the features allow, in place of `igcd discover`")
     args = parser.parse_args()
-    encoder = {name: getattr(args, name) for name in ("size", "backbone") if getattr(args, name) is not None}
+    encoder = {name: getattr(args, name) for name in ("size", "backbone", "middle") if getattr(args, name) is not None}
     for seed in map(int, args.draws.split(",")):
         print(json.dumps((limit if args.limit else figures)(args.npz, seed, encoder)), flush=True)
 

@@ -175,6 +175,7 @@ def build_encoder(config: EncoderConfig, *, quarantine: Quarantine, progress: Pr
         n_views=config.n_views,
         quarantine=quarantine,
         progress=None if progress is None else hidden_call(progress),
+        sees_middle=config.middle,
     )
 
 

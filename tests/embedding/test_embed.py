@@ -155,7 +155,7 @@ def test_openvino_gives_the_same_features_to_a_thousandth(config, encoder):
 
 
 def test_a_workspace_takes_the_features_and_looks_at_nothing_again(tmp_path, files, encoder):
-    init_workspace(tmp_path / "ws", tmp_path / "photos", encoder={"size": SIZE})
+    init_workspace(tmp_path / "ws", tmp_path / "photos", encoder={"size": SIZE, "middle": False})
     embed(files, begin(tmp_path / "out", files, encoder), Here(encoder))
     looked_at = []
 

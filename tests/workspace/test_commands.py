@@ -44,14 +44,25 @@ def images(tmp_path):
 
 
 def test_photos_are_seen_at_224_pixels_or_fast(run, images, tmp_path):
-    sizes = (([], 224, "gem"), (["--fast"], 112, "mean"), (["--size", "64"], 64, "mean"))
-    for options, size, pool in (*sizes, (["--size", "256", "--pool", "mean"], 256, "mean")):
+    looks = (
+        ([], 224, "gem", True),
+        (["--fast"], 112, "mean", False),
+        (["--size", "64"], 64, "mean", True),
+        (["--size", "256", "--pool", "mean"], 256, "mean", True),
+        (["--size", "240", "--no-middle"], 240, "gem", False),
+    )
+    for options, size, pool, middle in looks:
         run("init", tmp_path / str(size), "--images", images, *options)
         with open_catalog(tmp_path / str(size)) as catalog, catalog.snapshot() as db:
-            assert queries.setting(db, "encoder") == {"size": size, "pool": pool}
+            assert queries.setting(db, "encoder") == {"size": size, "pool": pool, "middle": middle}
     run("init", tmp_path / "lite2", "--images", images, "--backbone", "tf_efficientnet_lite2")
     with open_catalog(tmp_path / "lite2") as catalog, catalog.snapshot() as db:
-        assert queries.setting(db, "encoder") == {"size": 260, "pool": "gem", "backbone": "tf_efficientnet_lite2"}
+        assert queries.setting(db, "encoder") == {
+            "size": 260,
+            "pool": "gem",
+            "middle": True,
+            "backbone": "tf_efficientnet_lite2",
+        }
     said = run("init", tmp_path / "both", "--images", images, "--fast", "--size", "64", fails=True)
     assert said == "--fast means --size 112, got --size 64 as well; give one of the two"
     said = run("init", tmp_path / "none", "--images", images, "--pool", "max", fails=True)
@@ -63,11 +74,11 @@ def test_another_size_is_pooled_like_a_new_workspace(run, images, tmp_path):
     with open_catalog(tmp_path / "ws") as catalog:
         change_encoder(catalog, {"size": 224})
         with catalog.snapshot() as db:
-            assert queries.setting(db, "encoder") == {"size": 224, "pool": "gem"}
-        change_encoder(catalog, {"pool": "mean"})
+            assert queries.setting(db, "encoder") == {"size": 224, "pool": "gem", "middle": True}
+        change_encoder(catalog, {"pool": "mean", "middle": False})
         change_encoder(catalog, {"size": 224})  # as it was: nothing else changes
         with catalog.snapshot() as db:
-            assert queries.setting(db, "encoder") == {"size": 224, "pool": "mean"}
+            assert queries.setting(db, "encoder") == {"size": 224, "pool": "mean", "middle": False}
 
 
 def test_the_whole_loop(run, images, tmp_path, capsys):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from igcd.cli.pooling import Pooling, chosen_pool
+from igcd.cli.seeing import Middle, Pooling, chosen_look
 from igcd.errors import IgcdError
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ def embed(
     weights: Annotated[str, typer.Option(help="pip, hub, random, or a checkpoint.")] = "pip",
     size: Annotated[int, typer.Option(help="Size in pixels at which the encoder sees images.", min=8, max=2048)] = 224,
     pool: Pooling = None,
+    middle: Middle = None,
     engine: Annotated[
         str,
         typer.Option(help="torch, or openvino (extra `openvino`): its network is about 1.5 times as fast on a CPU."),
@@ -58,7 +59,7 @@ def embed(
         raise IgcdError(f"--engine must be one of {', '.join(ENGINES)}, got {engine!r}; choose one of them")
     keep_freed_memory()
     files = _files(images)
-    chosen = {**default_encoder(backbone, size), **chosen_pool(pool)}
+    chosen = {**default_encoder(backbone, size), **chosen_look(pool, middle)}
     config = EncoderConfig(backbone=backbone, weights=weights, cache=None, **chosen)
     encoder = photo_encoder(build_encoder(config, quarantine=Quarantine()), engine)
     folder = EmbeddedFolder.begin(out, files.ids, encoder=encoder.key, shard_size=shard)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from igcd.cli.author import author_name
-from igcd.cli.pooling import Pooling, chosen_pool
+from igcd.cli.seeing import Middle, Pooling, chosen_look
 from igcd.errors import IgcdError, excerpt
 
 if TYPE_CHECKING:
@@ -59,8 +59,11 @@ def init(
     size: Annotated[
         int | None, typer.Option(help="Size in pixels at which photos are seen; 224 when unset, 260 of Lite2.", min=8)
     ] = None,
-    fast: Annotated[bool, typer.Option("--fast", help="Look at photos at 112 px: faster, and finds less.")] = False,
+    fast: Annotated[
+        bool, typer.Option("--fast", help="Look at photos once, at 112 px: faster, and finds less.")
+    ] = False,
     pool: Pooling = None,
+    middle: Middle = None,
 ) -> None:
     """Make a workspace of a folder of photos, some of them labeled."""
     from igcd.workspace.defaults import FAST_SIZE
@@ -72,7 +75,8 @@ def init(
         raise IgcdError(f"--on-conflict must be one of {', '.join(choices)}, got {on_conflict!r}; choose one of them")
     if fast and size is not None:
         raise IgcdError(f"--fast means --size {FAST_SIZE}, got --size {size} as well; give one of the two")
-    given = {"backbone": backbone, "weights": weights, "size": FAST_SIZE if fast else size, **chosen_pool(pool)}
+    look = {"size": FAST_SIZE, "middle": False} if fast else {"size": size}
+    given = {"backbone": backbone, "weights": weights, **look, **chosen_look(pool, middle)}
     encoder = {key: value for key, value in given.items() if value is not None}
     with progress_bar("reading") as progress:
         report = init_workspace(
@@ -140,7 +144,7 @@ def discover(
     from igcd.workspace.adapt import FIRST_STAGE, LATER_STAGES, adapt_tail, current_encoder
     from igcd.workspace.catalog import open_catalog
     from igcd.workspace.discover import discover as look
-    from igcd.workspace.features import AdaptedEncoder, change_encoder, encoder_of, open_tail
+    from igcd.workspace.features import change_encoder, encoder_of
 
     keep_freed_memory()
     with open_catalog(folder) as catalog:
@@ -160,9 +164,7 @@ def discover(
                 )
         else:
             encoder = encoder_of(catalog)
-        photo_encoder = (
-            AdaptedEncoder(encoder, open_tail(encoder, adapted)) if adapted else current_encoder(catalog, encoder)
-        )
+        photo_encoder = current_encoder(catalog, encoder, adapted=adapted)
         if features is not None:
             from igcd.embedding.into_workspace import take_features
 

@@ -13,6 +13,7 @@ from igcd.errors import IgcdError
 from igcd.types import Pixels
 from igcd.workspace.feature_store import Features
 from igcd.workspace.features import PART_ON_CPU, FrozenEncoder, PhotoEncoder, in_parts
+from igcd.workspace.middle import as_seen
 
 EngineName = Literal["torch", "openvino"]
 ENGINES: tuple[EngineName, ...] = get_args(EngineName)
@@ -20,7 +21,7 @@ ENGINES: tuple[EngineName, ...] = get_args(EngineName)
 
 def photo_encoder(encoder: Encoder, engine: EngineName) -> PhotoEncoder:
     """The pretrained backbone as it comes, run by an engine. Features agree to 0.001, so they share one key."""
-    return FrozenEncoder(encoder) if engine == "torch" else OpenVinoEncoder(encoder)
+    return as_seen(encoder, FrozenEncoder(encoder) if engine == "torch" else OpenVinoEncoder(encoder))
 
 
 class OpenVinoEncoder:

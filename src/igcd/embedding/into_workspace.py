@@ -23,7 +23,7 @@ def take_features(catalog: Catalog, encoder: PhotoEncoder, folder: Path) -> int:
     if embedded.about.encoder != encoder.key:
         raise IgcdError(
             f"the features in {folder} must be of the workspace's encoder, {encoder.key}, they are of "
-            f"{embedded.about.encoder}; embed again with the workspace's --backbone, --weights, --size and --pool"
+            f"{embedded.about.encoder}; embed again with the options of `igcd init`"
         )
     features = embedded.features()
     hashes = np.load(folder / "hashes.npy", mmap_mode="r", allow_pickle=False)

@@ -25,6 +25,8 @@ class Encoder:
     seed: int = 0
     quarantine: Quarantine = field(default_factory=Quarantine)
     progress: Progress | None = None
+    sees_middle: bool = False
+    """Whether photos of a workspace are seen twice (`igcd.workspace.middle`)."""
 
     def training_views(self, images: Images) -> TrunkViews:
         """Augmented views and the plain one."""

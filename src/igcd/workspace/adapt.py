@@ -25,6 +25,7 @@ from igcd.types import UNLABELED, Stage
 from igcd.workspace.catalog import Catalog
 from igcd.workspace.evidence import gather_evidence, n_fresh_labels
 from igcd.workspace.features import RESTORE, AdaptedEncoder, FrozenEncoder, PhotoEncoder, open_tail
+from igcd.workspace.middle import as_seen
 from igcd.workspace.photo_files import PhotoFiles, photo_files
 
 FIRST_STAGE = Optimization(n_epochs=15)
@@ -99,10 +100,11 @@ def _weights(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     return {name: tensor for name, tensor in tensors.items() if name.startswith("model.")}
 
 
-def current_encoder(catalog: Catalog, encoder: Encoder) -> PhotoEncoder:
-    """The encoder as it was last adapted, or as it comes."""
-    path = _last_adapted(catalog)
-    return FrozenEncoder(encoder) if path is None else AdaptedEncoder(encoder, open_tail(encoder, path))
+def current_encoder(catalog: Catalog, encoder: Encoder, *, adapted: Path | None = None) -> PhotoEncoder:
+    """The encoder as it was last adapted, or as it comes; `adapted` is a file that no stage names yet."""
+    path = adapted or _last_adapted(catalog)
+    once = FrozenEncoder(encoder) if path is None else AdaptedEncoder(encoder, open_tail(encoder, path))
+    return as_seen(encoder, once)
 
 
 def _last_adapted(catalog: Catalog, *, before: int | None = None) -> Path | None:
