@@ -39,6 +39,7 @@ from igcd.functional.pulling import (
 )
 from igcd.functional.reach import Reach, measure_reach
 from igcd.functional.refining import refine
+from igcd.functional.relative_size import relative_size
 from igcd.functional.tree_cut import CLEAR, Cut, choose_cut, clear_gap
 from igcd.functional.whitening import Whitening, fit_whitening
 from igcd.types import FloatArray, IntArray
@@ -122,9 +123,9 @@ def discover(
         cut = scene.cut_at(heights, rows, smallest, seed=seed)
     elif judged is not None:
         judging, apart = judging_scene(judged, seed=seed)
-        cut = scene.cut_into(judging.choose_cut(apart, taught, n_least=len(known_ids), seed=seed))
+        cut = scene.for_new(scene.cut_into(judging.choose_cut(apart, taught, n_least=len(known_ids), seed=seed)))
     else:
-        cut = scene.choose_cut(rows, taught, n_least=len(known_ids), seed=seed)
+        cut = scene.for_new(scene.choose_cut(rows, taught, n_least=len(known_ids), seed=seed))
     cut = replace(cut, height=cut.height * float(np.exp(-granularity)))
     start = torch.from_numpy(scene.groups(cut.height, smallest))
     neighbors = torch.from_numpy(scene.neighbors)
@@ -277,6 +278,11 @@ class Scene:
         """A cut with as many groups as one of another tree over these rows has, or as a clear gap near it asks for."""
         n_groups = clear_gap(self._blind_tree.heights, cut.n_groups)
         return replace(cut, n_groups=n_groups, height=self._blind_tree.height_for(n_groups))
+
+    def for_new(self, cut: Cut) -> Cut:
+        """The same cut at the height that new categories have to be cut at: in proportion to their size."""
+        groups = cut_tree(self._blind_tree, cut.height)[self.node]
+        return replace(cut, height=cut.height * relative_size(groups, len(self.node) - len(self.tree_node)))
 
     def cut_at(self, heights: Heights, rows: Tensor, smallest: int, *, seed: int = 0) -> Cut:
         """The cut that labels of earlier rows and the tree ask for. (m + n, d).
