@@ -16,26 +16,29 @@ def slow_ratio(groups, n_labeled):
     members = {}
     for row, group in enumerate(groups.tolist()):
         members.setdefault(group, []).append(row)
-    share = {group: sum(row < n_labeled for row in rows) / len(rows) for group, rows in members.items()}
-    if n_labeled == 0:
-        return 1.0
-    typical = statistics.median(share[group] for group in groups[:n_labeled].tolist())
-    new = [len(rows) for group, rows in members.items() if share[group] < typical / 2]
-    known = [len(rows) for group, rows in members.items() if share[group] >= typical / 2]
+    n_labels = {group: sum(row < n_labeled for row in rows) for group, rows in members.items()}
+    typical = statistics.median(n_labels[group] / len(members[group]) for group in groups[:n_labeled].tolist())
+    new, known = [], []
+    for group, rows in members.items():
+        expected = typical * len(rows)
+        if expected >= 3:
+            (new if n_labels[group] < expected / 4 else known).append(len(rows))
     if len(new) < 2 or len(known) < 2:
         return 1.0
     log_ratio = math.log(statistics.mean(new) / statistics.mean(new + known))
     error = sum(statistics.pvariance(part) / statistics.mean(part) ** 2 / (len(part) - 1) for part in (new, known))
-    return math.exp(log_ratio * max(0.0, 1 - error / log_ratio**2)) if log_ratio else 1.0
+    return math.exp(log_ratio * max(0.0, 1 - error / log_ratio**2))
 
 
 @pytest.mark.parametrize("seed", range(6))
 def test_as_a_plain_loop_counts_it(seed):
     rng = np.random.default_rng(seed)
-    groups = rng.integers(0, 9, 200) * 3 + 1
-    n_labeled = int(rng.integers(0, 100))
-    groups[:n_labeled] %= 13  # new ones have few labels
-    assert relative_size(groups, n_labeled) == pytest.approx(slow_ratio(groups, n_labeled))
+    known, new = rng.integers(12, 40, 7), rng.integers(2, 16, 9)
+    groups, n_labeled = sizes_as_groups(known, new, labeled_share=0.4)
+    groups[rng.integers(0, len(groups), 5)] = rng.integers(0, 16, 5)  # strays
+    expected = slow_ratio(groups, n_labeled)
+    assert expected < 0.9
+    assert relative_size(groups * 3 + 1, n_labeled) == pytest.approx(expected)
 
 
 def sizes_as_groups(known, new, *, labeled_share):
@@ -69,6 +72,12 @@ def test_names_and_strays_do_not_matter():
     assert relative_size(renamed, n_labeled) == relative_size(groups, n_labeled)
     groups[0] = groups[-1]  # one labeled row in a group of a new category
     assert relative_size(groups, n_labeled) == pytest.approx(0.5, abs=0.02)
+
+
+def test_small_groups_that_chance_can_leave_without_labels_are_passed_over():
+    """Ten labels in a hundred rows: parts of ten rows often have none."""
+    groups, n_labeled = sizes_as_groups([100] * 5, [10] * 8, labeled_share=0.1)
+    assert relative_size(groups, n_labeled) == 1.0
 
 
 def test_parts_of_categories_do_not_matter():

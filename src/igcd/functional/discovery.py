@@ -123,9 +123,11 @@ def discover(
         cut = scene.cut_at(heights, rows, smallest, seed=seed)
     elif judged is not None:
         judging, apart = judging_scene(judged, seed=seed)
-        cut = scene.for_new(scene.cut_into(judging.choose_cut(apart, taught, n_least=len(known_ids), seed=seed)))
+        asked = judging.choose_cut(apart, taught, n_least=len(known_ids), seed=seed)
+        cut = for_new(scene.cut_into(asked), judging.groups_of_all(asked.height), len(labeled))
     else:
-        cut = scene.for_new(scene.choose_cut(rows, taught, n_least=len(known_ids), seed=seed))
+        cut = scene.choose_cut(rows, taught, n_least=len(known_ids), seed=seed)
+        cut = for_new(cut, scene.groups_of_all(cut.height), len(labeled))
     cut = replace(cut, height=cut.height * float(np.exp(-granularity)))
     start = torch.from_numpy(scene.groups(cut.height, smallest))
     neighbors = torch.from_numpy(scene.neighbors)
@@ -279,10 +281,9 @@ class Scene:
         n_groups = clear_gap(self._blind_tree.heights, cut.n_groups)
         return replace(cut, n_groups=n_groups, height=self._blind_tree.height_for(n_groups))
 
-    def for_new(self, cut: Cut) -> Cut:
-        """The same cut at the height that new categories have to be cut at: in proportion to their size."""
-        groups = cut_tree(self._blind_tree, cut.height)[self.node]
-        return replace(cut, height=cut.height * relative_size(groups, len(self.node) - len(self.tree_node)))
+    def groups_of_all(self, height: float) -> IntArray:
+        """The group of each row at a height of the tree that is blind for labels. (m + n,)."""
+        return np.asarray(cut_tree(self._blind_tree, height)[self.node])
 
     def cut_at(self, heights: Heights, rows: Tensor, smallest: int, *, seed: int = 0) -> Cut:
         """The cut that labels of earlier rows and the tree ask for. (m + n, d).
@@ -332,6 +333,11 @@ def parts_of_categories(rows: Tensor, owners: Tensor) -> tuple[Tensor, Tensor]:
         parts[own] = groups + len(part_of)
         part_of += [category] * (int(groups.max()) + 1 if len(own) else 1)
     return parts, torch.tensor(part_of, dtype=torch.int64)
+
+
+def for_new(cut: Cut, groups: IntArray, n_labeled: int) -> Cut:
+    """The same cut at the height that new categories have to be cut at: in proportion to their size. (m + n,)."""
+    return replace(cut, height=cut.height * relative_size(groups, n_labeled))
 
 
 def judging_scene(features: Tensor, *, seed: int = 0) -> tuple[Scene, Tensor]:
