@@ -19,9 +19,9 @@ def relative_size(groups: IntArray, n_labeled: int) -> float:
     """Rows of a new category divided by those of any, 1 where that is not sure. (m + n,) of which m are labeled.
 
     A labeled row sees a share of labeled rows in its group. Groups with far less than the share that is typical are new
-    categories; both kinds may be parts of categories, to the same degree. Groups so small that chance can leave them
-    without labels are passed over. The logarithm of the ratio of mean sizes is taken as far as it is surely not 0:
-    times 1 minus its squared error by its square (James and Stein).
+    categories, those with as much are known ones, others are mixed. Both kinds may be parts of categories, to the same
+    degree. Groups so small that chance can leave them without labels are passed over. The logarithm of the ratio of
+    mean sizes is taken as far as it is surely not 0: times 1 minus its squared error by its square (James and Stein).
 
     >>> known, new = np.arange(4).repeat(20), np.arange(4, 8).repeat(10)  # half of the known rows are labeled
     >>> groups = np.concatenate([known[::2], known[1::2], new])
@@ -35,10 +35,10 @@ def relative_size(groups: IntArray, n_labeled: int) -> float:
     _, groups, sizes = np.unique(groups, return_inverse=True, return_counts=True)
     n_labels = np.bincount(groups[:n_labeled], minlength=len(sizes))
     expected = sizes * np.median((n_labels / sizes)[groups[:n_labeled]])
-    is_sure, is_new = expected >= SURE, n_labels < FEW_LABELS * expected
-    new, known = sizes[is_sure & is_new], sizes[is_sure & ~is_new]
+    is_sure = expected >= SURE
+    new, known = sizes[is_sure & (n_labels < FEW_LABELS * expected)], sizes[is_sure & (n_labels >= expected)]
     if min(len(new), len(known)) < 2:
         return 1.0
-    ratio = float(np.log(new.mean() / sizes[is_sure].mean()))
+    ratio = float(np.log(new.mean() / np.concatenate([new, known]).mean()))
     error = sum(part.var() / part.mean() ** 2 / (len(part) - 1) for part in (new, known))
     return float(np.exp(ratio * max(0.0, 1 - error / max(ratio**2, 1e-12))))
