@@ -34,7 +34,7 @@ def test_none_of_these_is_learned_from_rows_asked_without_their_category(digits)
         without = (n * means[own] - row) / (n - 1)
         alone.append(max(closeness.values()))
         known.append(max([float(1 - (row - without).square().sum()) / 2, *closeness.values()]))
-    none = model._means.none
+    none = model._means.learned.none
     assert [none.known, none.other] == pytest.approx([np.mean(known), np.mean(alone)], abs=1e-4)
     assert [none.known_spread, none.other_spread] == pytest.approx([np.std(known), np.std(alone)], rel=1e-2)
     at = torch.linspace(none.other, none.known, 7)
@@ -61,11 +61,12 @@ def test_rows_of_a_category_nobody_showed_are_of_none(digits):
 
 def test_without_labels_none_is_a_category_at_the_origin():
     model = CategoryDiscoverer().fit(blobs(range(5), 30)[0])
-    assert model._means.none is None
+    assert model._means.learned.none is None
     rows = model._compared(blobs(range(5), 4, seed=3)[0])
+    own = torch.ones(len(rows), dtype=torch.bool)
     closeness = (1 - torch.cdist(rows, model._means.means).min(dim=1).values.square()) / 2
-    expected = 1 / (1 + np.exp(model._means.confidence.sharpness * closeness.numpy()))
-    np.testing.assert_allclose(model._means.none_probs(rows).numpy(), expected, rtol=1e-3, atol=1e-6)
+    expected = 1 / (1 + np.exp(model._means.learned.confidence.sharpness * closeness.numpy()))
+    np.testing.assert_allclose(model._means.none_probs(rows, own).numpy(), expected, rtol=1e-3, atol=1e-6)
 
 
 def test_most_rows_of_one_category_are_not_unsure():

@@ -84,13 +84,14 @@ ANSWERS = ("predict", "predict_proba", "predict_none", "transform", "assign", "i
 def test_rows_are_answered_part_by_part_as_all_at_once(ask, n, fitted):
     x, _ = clouds(n, seed=1)
     whole, ids = fitted._compared(x), fitted._live_ids()
+    own = torch.zeros(n, dtype=torch.bool)
     expected = {
         "predict": lambda: fitted.ledger_.labels(fitted._means.predict(whole, ids).tolist()),
-        "predict_proba": lambda: fitted._means.probs(whole, ids).numpy(),
-        "predict_none": lambda: fitted._means.none_probs(whole).numpy(),
+        "predict_proba": lambda: fitted._means.probs(whole, ids, own).numpy(),
+        "predict_none": lambda: fitted._means.none_probs(whole, own).numpy(),
         "transform": lambda: (whole @ torch.nn.functional.normalize(torch.from_numpy(fitted.means_), dim=1).T).numpy(),
-        "assign": lambda: fitted.ledger_.labels(fitted._assign(whole).tolist()),
-        "is_unsure": lambda: fitted._assign(whole).numpy() == -1,
+        "assign": lambda: fitted.ledger_.labels(fitted._assign(whole, own).tolist()),
+        "is_unsure": lambda: fitted._assign(whole, own).numpy() == -1,
     }[ask]()
     found = getattr(fitted, ask)(x)
     assert found.dtype == expected.dtype

@@ -207,7 +207,18 @@ def test_a_state_of_before_there_were_strays_is_read(model):
     scale = json.loads(text["scale"])
     del scale["stray"]
     again = CategoryDiscoverer.from_state_dict(tensors, text | {"scale": json.dumps(scale)})
-    assert again._means.confidence == Confidence(model._means.confidence.sharpness, stray=0.0)
+    assert again._means.learned.confidence == Confidence(model._means.learned.confidence.sharpness, stray=0.0)
+
+
+def test_a_state_of_before_later_rows_had_a_certainty_is_read(model):
+    tensors, text = model.state_dict()
+    del tensors["learned_keys"], text["later"]
+    again = CategoryDiscoverer.from_state_dict(tensors, text | {"version": "2"})
+    rows = a_start()[0] + 0.01
+    assert again._means.later is None and model._means.later is not None
+    assert again._means.learned == model._means.learned
+    np.testing.assert_array_equal(again.predict(rows), model.predict(rows))
+    assert np.isfinite(again.predict_proba(rows)).all()
 
 
 def test_a_state_sets_no_other_attribute(model):

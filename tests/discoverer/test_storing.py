@@ -58,5 +58,5 @@ def test_an_incomplete_or_newer_state_is_said_so(model):
     for name in metadata:
         with pytest.raises(IgcdError, match=r"needs the entry '.*', it is absent"):
             CategoryDiscoverer.from_state_dict(tensors, {n: text for n, text in metadata.items() if n != name})
-    with pytest.raises(DiscovererError, match="must be of version 2, got 3"):
-        CategoryDiscoverer.from_state_dict(tensors, metadata | {"version": "3"})
+    with pytest.raises(DiscovererError, match="must be of version 3, got 4"):
+        CategoryDiscoverer.from_state_dict(tensors, metadata | {"version": "4"})

@@ -7,7 +7,7 @@ from igcd.errors import IgcdError
 from igcd.functional import whitening as module
 from igcd.functional.gaussian import scatter_statistics
 from igcd.functional.growing_scatter import no_statistics
-from igcd.functional.whitening import fit_whitening, neighbor_covariance
+from igcd.functional.whitening import fit_whitening, fit_whitening_of_rows, neighbor_covariance
 
 
 def gen(seed=0):
@@ -52,14 +52,33 @@ def test_a_sample_of_rows_gives_about_the_same(monkeypatch):
 def test_copies_of_a_row_are_not_its_own_neighbor_twice(n_copies):
     features = torch.randn(6, 4, generator=gen(), dtype=torch.float64).repeat(n_copies, 1)
     covariance = neighbor_covariance(features, generator=gen())
-    assert covariance.isfinite().all()
     if n_copies > 3:  # all neighbors are copies: nothing is known about the spread
-        torch.testing.assert_close(covariance, torch.eye(4, dtype=torch.float64))
+        assert covariance is None
+    else:
+        assert covariance.isfinite().all()
 
 
-def test_without_a_neighbor_every_direction_counts_alike():
-    for n in (0, 1):
-        assert torch.equal(neighbor_covariance(torch.ones(n, 3), generator=gen()), torch.eye(3, dtype=torch.float64))
+@pytest.mark.parametrize("width", [3, 7])
+def test_without_a_neighbor_every_direction_counts_alike(width):
+    for n in (0, 1, 5):
+        matrix = fit_whitening_of_rows(torch.ones(n, width), torch.arange(0), generator=gen()).matrix
+        torch.testing.assert_close(matrix, matrix[0, 0] * torch.eye(width))
+        assert neighbor_covariance(torch.ones(n, width), generator=gen()) is None
+
+
+@pytest.mark.parametrize("n_labeled", [0, 4, 12])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_fewer_rows_than_dimensions_are_whitened_in_their_subspace_as_in_the_whole(n_labeled, dtype):
+    generator = gen(3)
+    rows = torch.randn(20, 50, generator=generator, dtype=torch.float64).to(dtype)
+    later = torch.randn(6, 50, generator=generator, dtype=torch.float64).to(dtype)
+    owners = torch.arange(n_labeled) % 3
+    known = scatter_statistics(rows[:n_labeled], owners, n_categories=3) if n_labeled else no_statistics(50)
+    in_whole = fit_whitening(rows, known, generator=gen())
+    in_subspace = fit_whitening_of_rows(rows, owners, generator=gen())
+    assert in_subspace.matrix.dtype == dtype
+    both = [whitening(torch.cat([rows, later])).double() for whitening in (in_whole, in_subspace)]
+    torch.testing.assert_close(both[0] @ both[0].T, both[1] @ both[1].T, rtol=0, atol=1e-6)
 
 
 def test_labels_alone_make_categories_round():
@@ -148,7 +167,7 @@ def test_later_rows_lie_as_far_from_their_mean_as_the_few_that_made_the_space():
 
 
 def slow_noise_share(covariance, target, n_free):
-    """The same as `noise_share`, entry by entry."""
+    """The same as `_Spread.noise_share`, entry by entry."""
     width = len(covariance)
     noise = sum(
         float(covariance[i, i] * covariance[j, j] + covariance[i, j] ** 2) for i in range(width) for j in range(width)

@@ -26,12 +26,13 @@ from torch.nn.functional import normalize
 from igcd.discoverer.all_or_nothing import all_or_nothing
 from igcd.discoverer.arguments import check_labels, check_parameters, ledger_for
 from igcd.discoverer.category_means import CategoryMeans
+from igcd.discoverer.certainty import Certainty, certainty_of_later
 from igcd.discoverer.decisions import Decisions
 from igcd.discoverer.kept_rows import KeptRows
 from igcd.discoverer.naming import named_by
 from igcd.discoverer.plots import Plots
 from igcd.discoverer.reports import Discovery, novel_members
-from igcd.discoverer.rows import Batch, answer_in_parts, digests, distinct_rows, rising
+from igcd.discoverer.rows import Batch, answer_in_parts, are_among, digests, distinct_rows, rising, short_keys
 from igcd.discoverer.storing import FITTED, from_state, to_state
 from igcd.functional.calibration import DEFAULT_CONFIDENCE, rehearsed_confidence
 from igcd.functional.discovery import Discovered, discover
@@ -157,7 +158,8 @@ class CategoryDiscoverer(
             kept, dtype = SupportSet(n_per_category=self.n_kept), self._projection.mean.dtype
             kept.content = h[:0].to(dtype)
             self._kept = KeptRows(self.ledger_, kept)
-            self._means = CategoryMeans(Whitening(torch.eye(h.shape[1], dtype=dtype)), DEFAULT_CONFIDENCE)
+            self._means = CategoryMeans(Whitening(torch.eye(h.shape[1], dtype=dtype)), Certainty(DEFAULT_CONFIDENCE))
+            self._learned_keys = short_keys(keys[:0])
         ids = self._take_in_labels(distinct.labels, keys, h)
         batch = Batch(keys, distinct.first_rows, h, ids)
         is_labeled = (ids != UNLABELED).numpy()
@@ -168,7 +170,8 @@ class CategoryDiscoverer(
             self._means.join(into, [gone])
         self._take_in(batch, asked, found)
         assigned = ids.clone()
-        assigned[~is_labeled] = self._assign(self._whitened(h[~is_labeled]))
+        unlabeled = self._whitened(h[~is_labeled])
+        assigned[~is_labeled] = self._assign(unlabeled, torch.ones(len(unlabeled), dtype=torch.bool))
         # A label that other labels of equal rows outnumbered everywhere is not a category.
         ledger = self.ledger_
         labeled_ids = np.array(
@@ -177,6 +180,7 @@ class CategoryDiscoverer(
         of_rows = assigned.numpy()[distinct.of_row]
         self._row_ids = np.where(labeled_ids != UNLABELED, labeled_ids, of_rows).astype(np.int64)
         self._row_keys = keys[distinct.of_row]
+        self._learned_keys = np.union1d(self._learned_keys, short_keys(keys))
         self._n_batches += 1
         return self
 
@@ -230,12 +234,11 @@ class CategoryDiscoverer(
         self.n_groups_ = found.cut.n_groups
         self.neighbor_recall_ = found.recall
         if recalibrates or len(asked) >= len(known):
-            self._means.confidence = rehearsed_confidence(
-                found, batch.h[asked], known, categories, is_guess=is_guess, seed=self.random_state
-            )
+            self._calibrate(found, batch.h[asked], known, categories, is_guess)
         if recalibrates:
-            self._n_calibrated, confidence = n_labeled, self._means.confidence
-            self._means = CategoryMeans.of_known(found, known, categories, ~is_guess, confidence=confidence)
+            self._n_calibrated, former = n_labeled, self._means
+            self._means = CategoryMeans.of_known(found, known, categories, ~is_guess, certainty=former.learned)
+            self._means.later = former.later
         else:
             for category_id in sorted({*batch.ids.tolist()} - {UNLABELED}):
                 new = (batch.ids == category_id) & ~torch.from_numpy(
@@ -244,6 +247,15 @@ class CategoryDiscoverer(
                 if new.any():
                     self._means.add(category_id, self._whitened(batch.h[new]).to(known.dtype))
         return found
+
+    def _calibrate(
+        self, found: Discovered, unlabeled: Tensor, known: Tensor, categories: Tensor, is_guess: Tensor
+    ) -> None:
+        """How sure distances are, for rows that are learned from now and for later ones. (n, d), (m, d), (m,), (m,)."""
+        asked, seed = (found, unlabeled, known, categories), self.random_state
+        confidence = rehearsed_confidence(*asked, is_guess=is_guess, seed=seed)
+        self._means.learned = replace(self._means.learned, confidence=confidence)
+        self._means.later = certainty_of_later(*asked, is_guess=is_guess, confidence=confidence, seed=seed)
 
     def _take_in(self, batch: Batch, rows: Tensor, found: Discovered) -> None:
         """Opens the categories that were found among some rows, and keeps some of each. (n,) positions."""
@@ -282,16 +294,18 @@ class CategoryDiscoverer(
     def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """The probability of each category, columns as in `categories_`. (n, d) -> (n, c), rows sum to 1.
 
-        Calibrated by rehearsals with hidden labels where there are enough of them.
+        Calibrated by rehearsals with hidden labels where there are enough of them. Rows that were not learned from lie
+        farther from all means; how much farther is asked of rows that are left out.
         """
-        return self._answer(X, lambda rows: self._means.probs(rows, self._live_ids()))
+        return self._answer_surely(X, lambda rows, own: self._means.probs(rows, self._live_ids(), own))
 
     def predict_none(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """The probability that a row is of none of the categories, assuming that half of the rows are. (n, d) -> (n,).
 
-        Calibrated on labeled rows, each asked as if its own category were unknown.
+        Calibrated on labeled rows, each asked as if its own category were unknown: for rows that were learned from as
+        they lie, for others on rows that are left out.
         """
-        return self._answer(X, lambda rows: self._means.none_probs(rows))
+        return self._answer_surely(X, lambda rows, own: self._means.none_probs(rows, own))
 
     def transform(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Cosine similarity to the mean of each category, columns as in `categories_`. (n, d) -> (n, c)."""
@@ -299,12 +313,12 @@ class CategoryDiscoverer(
 
     def assign(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Like `predict`, but with the unlabeled mark (−1 or "") for unsure rows. (n, d) -> (n,)."""
-        ids = self._answer(X, self._assign)
+        ids = self._answer_surely(X, self._assign)
         return self.ledger_.labels(ids)
 
     def is_unsure(self, X: npt.ArrayLike) -> BoolArray:
         """Which rows have no probable category, or are nearest to a rejected one. (n, d) -> (n,)."""
-        return np.asarray(self._answer(X, self._assign) == UNLABELED)
+        return np.asarray(self._answer_surely(X, self._assign) == UNLABELED)
 
     def row_keys(self, X: npt.ArrayLike) -> list[str]:
         """A digest of the content of each row. (n, d) -> n."""
@@ -316,14 +330,25 @@ class CategoryDiscoverer(
         project, whiten = self._projection.of_array, self._whitened
         return answer_in_parts(X, read=self._read_features, answer=lambda part: answer(whiten(project(part))))
 
+    def _answer_surely(self, X: npt.ArrayLike, answer: Callable[[Tensor, Tensor], Tensor]) -> npt.NDArray[Any]:
+        """The same for answers that also ask which rows were learned from. (n, d) -> (n, …)."""
+        check_is_fitted(self)
+        project, whiten = self._projection.of_array, self._whitened
+
+        def answer_part(part: npt.NDArray[Any]) -> Tensor:
+            was_learned = are_among(short_keys(digests(part)), self._learned_keys)
+            return answer(whiten(project(part)), torch.from_numpy(was_learned))
+
+        return answer_in_parts(X, read=self._read_features, answer=answer_part)
+
     def _predict_ids(self, rows: Tensor) -> Tensor:
         return self._means.predict(rows, self._live_ids())
 
-    def _assign(self, rows: Tensor) -> Tensor:
+    def _assign(self, rows: Tensor, was_learned: Tensor) -> Tensor:
         """The category of each row, −1 where unsure. A rejected category explains rows, and they are unsure then."""
         if self.unsure is None:
             return self._predict_ids(rows)
-        return self._means.assign(rows, self._live_ids(), unsure=self.unsure)
+        return self._means.assign(rows, self._live_ids(), was_learned, unsure=self.unsure)
 
     def _live_ids(self) -> Tensor:
         """Ids of the categories that rows can be of, rising."""

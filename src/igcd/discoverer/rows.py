@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from igcd.memory.category_ledger import Label
-from igcd.types import IntArray
+from igcd.types import BoolArray, IntArray
 
 _ROWS_AT_A_TIME = 4096
 
@@ -35,6 +35,26 @@ def digests(features: npt.NDArray[Any]) -> npt.NDArray[np.str_]:
         part = np.ascontiguousarray(features[start : start + _ROWS_AT_A_TIME], dtype=dtype) + 0.0  # −0 is 0
         found[start : start + len(part)] = [hashlib.blake2b(row, digest_size=16).hexdigest() for row in part]
     return found
+
+
+def short_keys(keys: npt.NDArray[np.str_]) -> IntArray:
+    """Digests as numbers: their first eight bytes. (n,).
+
+    >>> short_keys(np.array(["0100000000000000" + 16 * "f"]))
+    array([1])
+    """
+    return np.frombuffer(bytes.fromhex("".join(key[:16] for key in keys.tolist())), dtype="<i8").astype(np.int64)
+
+
+def are_among(keys: IntArray, held: IntArray) -> BoolArray:
+    """Which of some keys are held; those are distinct and rise. (n,), (m,) -> (n,).
+
+    >>> are_among(np.array([7, 2, 9]), np.array([2, 7]))
+    array([ True,  True, False])
+    """
+    if not len(held):
+        return np.zeros(len(keys), dtype=np.bool_)
+    return np.asarray(held[np.searchsorted(held, keys).clip(max=len(held) - 1)] == keys)
 
 
 @dataclass(frozen=True)

@@ -4,10 +4,12 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any, get_args
 
+import numpy as np
 import torch
 
 from igcd.discoverer.arguments import MAX_COUNT, is_count, is_finite_number
 from igcd.discoverer.category_means import CategoryMeans
+from igcd.discoverer.certainty import Certainty
 from igcd.discoverer.kept_rows import KeptRows
 from igcd.functional.projection import Projection
 from igcd.memory.category_ledger import LARGEST, CategoryLedger, DiscovererError, Status
@@ -39,9 +41,7 @@ def check_stored(
         "whitening": whitening.shape == (width, width),
         "counts": all(isinstance(number, int) and 0 <= number <= MAX_COUNT for number in counts),
         "exponent": abs(projection.exponent) < 2000,
-        "sharpness": is_finite_number(means.confidence.sharpness) and means.confidence.sharpness > 0,
-        "strays": is_finite_number(means.confidence.stray) and 0 <= means.confidence.stray < 1,
-        "none of these": means.none is None or all(is_finite_number(number) for number in asdict(means.none).values()),
+        "certainty": all(_is_certainty(each) for each in (means.learned, means.later or means.learned)),
         "recall": 0 <= fitted["neighbor_recall_"] <= 1,
         "kept rows": entries.content.ndim == 2 and (len(entries) == 0 or entries.content.shape[1] == width),
         "rows per category": is_count(entries.n_per_category),
@@ -50,6 +50,7 @@ def check_stored(
         "categories of means": _are_ids(means.ids, n) and bool((means.ids.diff() > 0).all()),
         "means": means.means.ndim == 2 and len(means.means) == len(means.ids) == len(means.counts),
         "categories of rows": _are_ids(torch.from_numpy(row_ids), n),
+        "keys": fitted["_learned_keys"].ndim == 1 and bool((np.diff(fitted["_learned_keys"]) > 0).all()),
         "types": {str(part.dtype) for part in numbers if len(part)} == {f"torch.{fitted['_dtype_name']}"},
         "numbers": all(bool(part.isfinite().all()) for part in numbers),
     }
@@ -62,6 +63,12 @@ def _are_ids(ids: torch.Tensor, n: int) -> bool:
     """Whether these are positions of categories, or −1."""
     is_row = ids.ndim == 1 and ids.dtype == torch.int64
     return is_row and (len(ids) == 0 or (int(ids.min()) >= UNLABELED and int(ids.max()) < n))
+
+
+def _is_certainty(certainty: Certainty) -> bool:
+    sharpness, stray = certainty.confidence.sharpness, certainty.confidence.stray
+    of_none = () if certainty.none is None else asdict(certainty.none).values()
+    return all(map(is_finite_number, (sharpness, stray, *of_none))) and sharpness > 0 and 0 <= stray < 1
 
 
 def _is_label(ledger: CategoryLedger, label: object) -> bool:

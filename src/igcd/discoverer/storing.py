@@ -10,9 +10,11 @@ import torch
 from torch import Tensor
 
 from igcd.discoverer.arguments import check_parameters
-from igcd.discoverer.category_means import CategoryMeans, NoneOfThese
+from igcd.discoverer.category_means import CategoryMeans
+from igcd.discoverer.certainty import Certainty, NoneOfThese
 from igcd.discoverer.kept_rows import KeptRows
 from igcd.discoverer.reports import Discovery
+from igcd.discoverer.rows import short_keys
 from igcd.discoverer.soundness import check_stored
 from igcd.errors import IgcdError
 from igcd.functional.confidence import Confidence
@@ -21,9 +23,14 @@ from igcd.functional.whitening import Whitening
 from igcd.memory.category_ledger import CategoryLedger, DiscovererError
 from igcd.memory.support_set import SupportSet
 
-STATE_VERSION = 2
+STATE_VERSION = 3
+_READABLE = (2, STATE_VERSION)
+"""Version 2 did not tell later rows from those that were learned from."""
 _NUMBERS = ("n_features_in_", "_dtype_name", "_n_batches", "_n_calibrated", "n_groups_")
-_OBJECTS = ("ledger_", "_kept", "_projection", "_means", "_discoveries", "_row_ids", "_row_keys", "feature_names_in_")
+_OBJECTS = (
+    *("ledger_", "_kept", "_projection", "_means", "_discoveries"),
+    *("_row_ids", "_row_keys", "_learned_keys", "feature_names_in_"),
+)
 FITTED = (*_NUMBERS, "neighbor_recall_", *_OBJECTS)
 """The attributes of an estimator that say what it has learned."""
 
@@ -44,6 +51,7 @@ def to_state(parameters: Mapping[str, Any], fitted: Mapping[str, Any]) -> tuple[
         "whitening": means.whitening.matrix,
         "row_ids": torch.from_numpy(fitted["_row_ids"]),
         "row_keys": torch.tensor(key_bytes),
+        "learned_keys": torch.from_numpy(fitted["_learned_keys"]),
     }
     metadata = {f"kept.{name}": text for name, text in kept_metadata.items()}
     metadata |= {
@@ -52,9 +60,8 @@ def to_state(parameters: Mapping[str, Any], fitted: Mapping[str, Any]) -> tuple[
         "ledger": json.dumps(fitted["ledger_"].state()),
         "discoveries": json.dumps([asdict(discovery) for discovery in fitted["_discoveries"]]),
         "fitted": json.dumps({name: fitted[name] for name in (*_NUMBERS, "neighbor_recall_")}),
-        "scale": json.dumps(
-            {"exponent": projection.exponent, **asdict(means.confidence), "none": means.none and asdict(means.none)}
-        ),
+        "scale": json.dumps({"exponent": projection.exponent, **_of_certainty(means.learned)}),
+        "later": json.dumps(means.later and _of_certainty(means.later)),
     }
     if "feature_names_in_" in fitted:
         metadata["feature_names_in"] = json.dumps(fitted["feature_names_in_"].tolist())
@@ -65,12 +72,14 @@ def from_state(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> tu
     """The inverse of `to_state`."""
     try:
         version = json.loads(metadata["version"])
-        if version != STATE_VERSION:
+        if version not in _READABLE:
             raise DiscovererError(
                 f"a stored discoverer must be of version {STATE_VERSION}, got {version}; "
                 "read it with the version of igcd that wrote it"
             )
         scale, ledger = json.loads(metadata["scale"]), CategoryLedger.from_state(json.loads(metadata["ledger"]))
+        tells_later = version == STATE_VERSION
+        later = json.loads(metadata["later"]) if tells_later else None
         kept = SupportSet.from_state_dict(_part(tensors, "kept."), _part(metadata, "kept."))
         numbers = json.loads(metadata["fitted"])
         fitted = {name: numbers[name] for name in _NUMBERS} | {
@@ -80,9 +89,9 @@ def from_state(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> tu
             "_projection": Projection(tensors["space.mean"], tensors["space.components"], int(scale["exponent"])),
             "_means": CategoryMeans(
                 Whitening(tensors["whitening"]),
-                Confidence(float(scale["sharpness"]), float(scale.get("stray", 0.0))),  # earlier versions had no strays
+                _to_certainty(scale),
                 **{name: tensors[f"classifier.{name}"] for name in ("ids", "means", "counts")},
-                none=NoneOfThese(**scale["none"]) if scale.get("none") else None,  # not in what earlier versions stored
+                later=later and _to_certainty(later),
             ),
             "_discoveries": [
                 Discovery(**{"label": ledger.current(entry["id"]).label} | entry | {"members": tuple(entry["members"])})
@@ -91,6 +100,8 @@ def from_state(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> tu
             "_row_ids": tensors["row_ids"].numpy(),
             "_row_keys": np.array([bytes(key.tolist()).decode("ascii") for key in tensors["row_keys"]], dtype=np.str_),
         }
+        of_last_call = short_keys(fitted["_row_keys"])
+        fitted["_learned_keys"] = tensors["learned_keys"].numpy() if tells_later else np.unique(of_last_call)
         if "feature_names_in" in metadata:
             fitted["feature_names_in_"] = np.array(json.loads(metadata["feature_names_in"]), dtype=object)
         parameters: dict[str, Any] = json.loads(metadata["parameters"])
@@ -104,6 +115,16 @@ def from_state(tensors: Mapping[str, Tensor], metadata: Mapping[str, str]) -> tu
         reason = " ".join(f"{type(error).__name__}: {error}".split())
         raise DiscovererError(f"a stored discoverer is damaged ({reason}); store it again") from None
     return parameters, fitted
+
+
+def _of_certainty(certainty: Certainty) -> dict[str, Any]:
+    return {**asdict(certainty.confidence), "none": certainty.none and asdict(certainty.none)}
+
+
+def _to_certainty(scale: Mapping[str, Any]) -> Certainty:
+    """The inverse; earlier versions stored no strays, and the first ones not how far rows of no category are."""
+    none = NoneOfThese(**scale["none"]) if scale.get("none") else None
+    return Certainty(Confidence(float(scale["sharpness"]), float(scale.get("stray", 0.0))), none)
 
 
 def _part(entries: Mapping[str, T], prefix: str) -> dict[str, T]:

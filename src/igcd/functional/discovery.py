@@ -23,9 +23,8 @@ from torch.nn.functional import normalize
 
 from igcd.functional.category_tree import CategoryTree, cut_tree, grow_tree
 from igcd.functional.density import density
-from igcd.functional.gaussian import ScatterStatistics, scatter_statistics
+from igcd.functional.gaussian import ScatterStatistics
 from igcd.functional.grouping import distinct
-from igcd.functional.growing_scatter import no_statistics
 from igcd.functional.heights import Heights
 from igcd.functional.neighbors import neighbor_graph
 from igcd.functional.pulling import (
@@ -41,7 +40,7 @@ from igcd.functional.reach import Reach, measure_reach
 from igcd.functional.refining import refine
 from igcd.functional.relative_size import relative_size
 from igcd.functional.tree_cut import CLEAR, Cut, choose_cut, clear_gap
-from igcd.functional.whitening import Whitening, fit_whitening
+from igcd.functional.whitening import Whitening, fit_whitening_of_rows
 from igcd.types import FloatArray, IntArray
 
 MIN_PART = 3
@@ -187,10 +186,8 @@ def smallest_size(counts: Tensor) -> int:
 
 def fit_whitening_with(unlabeled: Tensor, labeled: Tensor, owners: Tensor, *, seed: int) -> Whitening:
     """The whitening of all these rows, labeled ones of categories numbered from 0. (n, d), (m, d), (m,)."""
-    n_known = int(owners.max()) + 1 if len(owners) else 0
-    known = scatter_statistics(labeled, owners, n_categories=n_known) if n_known else no_statistics(unlabeled.shape[1])
     everything = torch.cat([labeled.to(unlabeled.dtype), unlabeled])
-    return fit_whitening(everything, known, generator=torch.Generator().manual_seed(seed))
+    return fit_whitening_of_rows(everything, owners, generator=torch.Generator().manual_seed(seed))
 
 
 @dataclass(frozen=True)

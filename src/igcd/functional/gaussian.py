@@ -94,19 +94,6 @@ def shrink(covariance: Tensor, shrinkage: float) -> Tensor:
     return (1 - shrinkage) * covariance + shrinkage * round_one
 
 
-def noise_share(covariance: Tensor, target: Tensor, n_free: int) -> float:
-    """The weight of a target that brings a covariance measured with so many degrees of freedom closest to the true one.
-
-    It is the share of their squared difference that is noise (Ledoit and Wolf, 2003): of Gaussian rows a covariance S
-    is off by ((tr Σ)² + tr Σ²) / n_free in the mean, with S for the unknown Σ. (d, d), (d, d) -> 0 to 1.
-
-    >>> noise_share(torch.tensor([[2.0, 0.0], [0.0, 2.0]]), torch.tensor([[4.0, 0.0], [0.0, 0.0]]), 12)
-    0.25
-    """
-    noise = (float(covariance.trace()) ** 2 + float(covariance.square().sum())) / max(n_free, 1)
-    return min(1.0, noise / max(float((covariance - target).square().sum()), 1e-300))
-
-
 def oas_shrinkage(covariance: Tensor, n_images: int) -> float:
     """The shrinkage best for Gaussian data estimated from the covariance itself (Chen et al., 2010). (d, d) -> [0, 1].
 
