@@ -46,7 +46,7 @@ def resize_with(config: EncoderConfig, progress: Callable[[int], None] | None = 
     """Images decoded once and kept at the size they are trained at, where the recipe names a folder for them."""
     if config.image_cache is None:
         return lambda images: images
-    folder, size = config.image_cache.expanduser(), Transform(config.size, RECIPES[config.views]).canvas
+    folder, size = config.image_cache.expanduser(), _transform(config).canvas
     return lambda images: cached_at_size(images, size, folder, on_progress=progress)
 
 
@@ -170,13 +170,16 @@ def build_encoder(config: EncoderConfig, *, quarantine: Quarantine, progress: Pr
     folder = config.cache.expanduser() if config.cache else None
     return Encoder(
         backbone=backbone,
-        transform=Transform(config.size, RECIPES[config.views]),
+        transform=_transform(config),
         cache=TrunkCache(folder, max_bytes=int(config.cache_gigabytes * 1e9)),
         n_views=config.n_views,
         quarantine=quarantine,
         progress=None if progress is None else hidden_call(progress),
-        sees_middle=config.middle,
     )
+
+
+def _transform(config: EncoderConfig) -> Transform:
+    return Transform(config.size, RECIPES[config.views], sees_middle=config.middle)
 
 
 def build_fabric(recipe: Recipe) -> Fabric:

@@ -64,7 +64,7 @@ class EncoderConfig(Section):
     pool: Literal["mean", "gem"] = "mean"
     """How places of an image become one feature: by their mean, or by a generalized mean (better from 224 px on)."""
     middle: bool = False
-    """Photos are seen twice, as a whole and their middle enlarged: for workspaces and `igcd embed`, not for recipes."""
+    """Images are seen twice where nothing is drawn, as a whole and their middle enlarged."""
     tail: Literal["blocks", "adapter"] = "blocks"
     n_blocks: int | None = Field(default=None, ge=1)
     """Blocks that are trained; null is the last one, and of a ResNet its last stage."""
@@ -127,12 +127,6 @@ class Recipe(Section):
     def _name_the_method(cls, values: Any) -> Any:  # noqa: ANN401 - whatever the recipe holds
         method = values.get("method") if isinstance(values, dict) else None
         return values | {"method": {"name": "snn_density"} | method} if isinstance(method, dict) else values
-
-    @model_validator(mode="after")
-    def _sees_whole_images(self) -> Self:
-        if self.encoder.middle:
-            raise ValueError("encoder.middle is for workspaces and `igcd embed`; leave it out of a recipe")
-        return self
 
     @model_validator(mode="after")
     def _within_the_budget(self) -> Self:

@@ -54,7 +54,7 @@ def everything(views) -> torch.Tensor:
     """All views of all images, (n, 1 + n_views, ...)."""
     rows = views.usable_idx
     columns = [views.gather(rows, np.full(len(rows), view)) for view in range(views.n_views)]
-    return torch.stack([views.plain(rows), *columns], dim=1)
+    return torch.stack([*views.looks(rows), *columns], dim=1)
 
 
 def test_cached_views_are_the_live_ones_in_half_precision(cache, backbone):
@@ -265,7 +265,7 @@ def test_broken_images_are_left_out_and_reported(tmp_path, cache, backbone):
     assert done[-1] == (5, 5)
     assert embed(views, backbone.tail).shape == (4, 1280)
     with pytest.raises(IgcdError, match="usable_idx"):
-        views.plain(np.array([1, 2]))
+        views.looks(np.array([1, 2]))
     with pytest.raises(IgcdError, match="limit"):
         cache.views(backbone, images, TRANSFORM, n_views=2)  # without a quarantine, one of five is too many
 
@@ -279,7 +279,7 @@ def test_values_that_half_precision_cannot_hold_are_refused(cache, backbone, mon
 def test_an_adapter_caches_embeddings(cache):
     backbone = build_backbone("tf_efficientnet_lite0", weights="random", size=32, tail="adapter")
     views = cache.views(backbone, make_images(3), TRANSFORM, n_views=2)
-    assert views.plain(np.array([0, 2])).shape == (2, 1280)
+    assert views.looks(np.array([0, 2]))[0].shape == (2, 1280)
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):

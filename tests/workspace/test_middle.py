@@ -4,24 +4,22 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from PIL import Image
 from workspace.painted_photos import paint_categories
 
-from igcd.config import EncoderConfig, read_recipe
 from igcd.data.quarantine import Quarantine
 from igcd.embedding.engines import photo_encoder
 from igcd.encoders.backbone import build_backbone
 from igcd.encoders.encoder import Encoder
+from igcd.encoders.middle import cut, smaller
 from igcd.encoders.trunk_cache import TrunkCache
 from igcd.encoders.views import Transform
-from igcd.errors import IgcdError
 from igcd.training import Optimization
 from igcd.workspace.adapt import adapt_tail, current_encoder
 from igcd.workspace.catalog import open_catalog
 from igcd.workspace.discover import discover
 from igcd.workspace.features import AdaptedEncoder, FrozenEncoder, encoder_of, open_tail
 from igcd.workspace.init import init_workspace
-from igcd.workspace.middle import WholeAndMiddle, as_seen, cut, smaller
+from igcd.workspace.middle import WholeAndMiddle, as_seen
 
 
 class MeanColor:
@@ -40,7 +38,7 @@ class MeanColor:
 def encoder():
     backbone = build_backbone("resnet10t", weights="random", size=32, tail="adapter", adapter_width=16)
     return Encoder(
-        backbone, Transform(32), TrunkCache(None), n_views=2, quarantine=Quarantine(limit=1.0), sees_middle=True
+        backbone, Transform(32, sees_middle=True), TrunkCache(None), n_views=2, quarantine=Quarantine(limit=1.0)
     )
 
 
@@ -68,23 +66,6 @@ def test_a_plain_photo_looks_the_same_twice():
     np.testing.assert_allclose(WholeAndMiddle(MeanColor())(pixels), MeanColor()(pixels[:, :6, :6]), atol=1e-6)
 
 
-def test_the_whole_is_made_smaller_as_pillow_does_it():
-    pixels = np.random.default_rng(0).integers(0, 256, size=(3, 43, 43, 3), dtype=np.uint8)
-    for image, shrunk in zip(pixels, smaller(pixels, 32), strict=True):
-        twin = np.asarray(Image.fromarray(image).resize((32, 32), Image.Resampling.BILINEAR))
-        assert np.abs(shrunk.astype(int) - twin).max() <= 1  # they round in another order
-
-
-def test_the_middle_has_the_same_margin_all_around():
-    for side, size in ((299, 224), (347, 260), (43, 32)):
-        image = np.zeros((1, side, side, 1), dtype=np.uint8)
-        margin = (side - size) // 2
-        image[:, margin, margin] = image[:, margin + size - 1, margin + size - 1] = 1
-        (middle,) = cut(image, size)
-        assert middle.shape == (size, size, 1)
-        assert middle[0, 0] == middle[-1, -1] == 1
-
-
 def test_rows_do_not_depend_on_their_batch(encoder):
     pixels = np.random.default_rng(1).integers(0, 256, size=(5, 43, 43, 3), dtype=np.uint8)
     twice = photo_encoder(encoder, "torch")
@@ -100,7 +81,7 @@ def test_rows_do_not_depend_on_their_batch(encoder):
 
 def test_only_who_is_asked_to_looks_twice(encoder):
     once = FrozenEncoder(encoder)
-    assert as_seen(replace(encoder, sees_middle=False), once) is once
+    assert as_seen(replace(encoder, transform=Transform(32)), once) is once
     assert as_seen(encoder, once).key == f"{once.key}-middle"
 
 
@@ -109,7 +90,7 @@ def test_a_workspace_looks_twice_from_the_first_discovery_to_an_adapted_one(tmp_
     paint_categories(tmp_path / "photos", kinds)
     init_workspace(tmp_path / "ws", tmp_path / "photos", from_folders=True)
     with open_catalog(tmp_path / "ws") as catalog:
-        assert encoder_of(catalog).sees_middle  # the default
+        assert encoder_of(catalog).transform.sees_middle  # the default
         frozen = current_encoder(catalog, encoder)
         path = adapt_tail(catalog, encoder, first_stage=Optimization(1, learning_rate=0.05, batch_size=32))
         assert discover(catalog, frozen).n_new == 10
@@ -121,9 +102,3 @@ def test_a_workspace_looks_twice_from_the_first_discovery_to_an_adapted_one(tmp_
         with catalog.snapshot() as db:
             keys = {row["encoder"] for row in db.execute("SELECT DISTINCT encoder FROM features")}
         assert keys == {frozen.key, adapted.key}
-
-
-def test_a_recipe_cannot_ask_for_it():
-    assert not EncoderConfig().middle
-    with pytest.raises(IgcdError, match=r"encoder\.middle is for workspaces and `igcd embed`; leave it out"):
-        read_recipe("demo", ["encoder.middle=true"])

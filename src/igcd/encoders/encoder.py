@@ -25,8 +25,6 @@ class Encoder:
     seed: int = 0
     quarantine: Quarantine = field(default_factory=Quarantine)
     progress: Progress | None = None
-    sees_middle: bool = False
-    """Whether photos of a workspace are seen twice (`igcd.workspace.middle`)."""
 
     def training_views(self, images: Images) -> TrunkViews:
         """Augmented views and the plain one."""
@@ -40,7 +38,7 @@ class Encoder:
         return views
 
     def plain_views(self, images: Images) -> CachedViews:
-        """The plain view alone, for predicting."""
+        """The plain view alone, and the middle where that is seen as well: for predicting."""
         return self._cached(images, 0)
 
     def _cached(self, images: Images, n_views: int) -> CachedViews:

@@ -19,6 +19,7 @@ from torch import Tensor
 from igcd.data.decoding import decode
 from igcd.data.quarantine import Quarantine
 from igcd.encoders.backbone import Backbone
+from igcd.encoders.middle import smaller
 from igcd.encoders.row_index import Keys, row_keys
 from igcd.encoders.row_store import DiskStore, Library, MemoryStore, Rows, RowStore
 from igcd.encoders.trunk_views import CachedViews, LiveViews, augment
@@ -30,7 +31,7 @@ from igcd.encoders.views import (
     to_tensor,
 )
 from igcd.errors import IgcdError
-from igcd.types import BoolArray, Images, IntArray
+from igcd.types import BoolArray, Images, IntArray, Pixels
 
 
 class Progress(Protocol):
@@ -40,9 +41,6 @@ class Progress(Protocol):
         """Called whenever one of them has changed, and now and then while waiting."""
         ...
 
-
-PLAIN = -1
-"""The view number of the plain view."""
 
 FORMAT = 1
 """Raised whenever the same settings would give other numbers."""
@@ -77,7 +75,7 @@ class TrunkCache:
         quarantine: Quarantine | None = None,
         progress: Progress | None = None,
     ) -> CachedViews:
-        """The plain view and `n_views` augmented ones of every image; what is not stored yet is computed.
+        """The looks and `n_views` augmented views of every image; what is not stored yet is computed.
 
         Broken images have no views (see `usable_idx`) and are put into the quarantine, for the caller to check;
         without one, too many of them are an error here.
@@ -86,7 +84,7 @@ class TrunkCache:
             raise IgcdError(f"n_views must not be negative, got {n_views}; 0 caches the plain view alone")
         image_keys = [images.key(idx) for idx in range(len(images))]
         drawn = hashlib.blake2b(json.dumps(asdict(transform.recipe)).encode(), digest_size=8).hexdigest()
-        keys = row_keys(image_keys, ["plain", *(f"{drawn} {seed} {view}" for view in range(n_views))])
+        keys = row_keys(image_keys, [*transform.looks, *(f"{drawn} {seed} {view}" for view in range(n_views))])
         work = _Work(
             backbone,
             images,
@@ -212,7 +210,7 @@ class _Work:
     def rows(
         self, idx: IntArray, is_missing: BoolArray, batch_size: int, report: Callable[[int], None]
     ) -> tuple[IntArray, Rows]:
-        """Rows of the images at `idx` where missing, (m, 1 + n_views) -> ((r, 2) image and column, (r, ...))."""
+        """Rows of the images at `idx` where missing, (m, looks + n_views) -> ((r, 2) image and column, (r, ...))."""
         if not len(idx):
             return np.empty((0, 2), dtype=np.int64), np.empty(0, dtype=np.float16)
         is_read = np.zeros(len(idx), dtype=bool)
@@ -223,13 +221,12 @@ class _Work:
         )
         for position, pixels in batches:
             is_read[position] = True
-            canvas = to_tensor(pixels, self._backbone.device)
             for column in range(is_missing.shape[1]):
                 at = np.flatnonzero(is_missing[position, column])
                 if len(at):
                     here = idx[position[at]]
                     row_at.append(np.stack([here, np.full_like(here, column)], axis=1))
-                    rows.append(self._trunk_outputs(canvas[torch.from_numpy(at)], here, column - 1))
+                    rows.append(self._trunk_outputs(pixels[at], here, column))
             report(len(position))
         self.is_broken[idx[~is_read]] = True
         report(int((~is_read).sum()))
@@ -237,13 +234,19 @@ class _Work:
             return np.empty((0, 2), dtype=np.int64), np.empty(0, dtype=np.float16)
         return np.concatenate(row_at), np.concatenate(rows)
 
-    def _trunk_outputs(self, canvas: Tensor, idx: IntArray, view: int) -> Rows:
-        if view == PLAIN:
-            inputs = plain_views(canvas, self._transform.size, self._backbone.normalization)
+    def _trunk_outputs(self, pixels: Pixels, idx: IntArray, column: int) -> Rows:
+        """Of the images at `idx`, the looks first and then the augmented views. (r, canvas, canvas, 3) -> (r, ...)."""
+        transform, backbone = self._transform, self._backbone
+        look = dict(enumerate(transform.looks)).get(column)
+        if look == "plain" and transform.sees_middle:
+            pixels = smaller(pixels, transform.size)
+        canvas = to_tensor(pixels, backbone.device)
+        if look is not None:
+            inputs = plain_views(canvas, transform.size, backbone.normalization)
         else:
-            views = np.full(len(idx), view)
-            inputs = augment(canvas, self._words[idx], views, self._transform, self._seed, self._backbone)
-        halves = self._backbone.trunk(inputs).half()
+            views = np.full(len(idx), column - len(transform.looks))
+            inputs = augment(canvas, self._words[idx], views, transform, self._seed, backbone)
+        halves = backbone.trunk(inputs).half()
         if not bool(torch.isfinite(halves).all()):
             raise IgcdError(
                 f"the trunk of {self._backbone.name} gives values that half precision cannot hold (above 65504 or not "

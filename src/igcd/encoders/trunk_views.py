@@ -9,6 +9,7 @@ from torch import Tensor, nn
 from igcd.data.decoding import decode
 from igcd.data.quarantine import Quarantine
 from igcd.encoders.backbone import Backbone
+from igcd.encoders.middle import half_way
 from igcd.encoders.row_store import Location
 from igcd.encoders.views import Transform, Words, augmented_views, to_tensor, uniform_draws, view_parameters
 from igcd.errors import IgcdError
@@ -35,8 +36,8 @@ class TrunkViews(Protocol):
         """Trunk outputs of augmented views by number, (m,), (m,) -> (m, ...) float32."""
         ...
 
-    def plain(self, rows: IntArray) -> Tensor:
-        """Trunk outputs of the plain view, (m,) -> (m, ...) float32."""
+    def looks(self, rows: IntArray) -> list[Tensor]:
+        """Trunk outputs of the plain view, and of the middle where that is seen as well, (m,) -> (m, ...) float32."""
         ...
 
     def two_views(self, rows: IntArray, generator: torch.Generator, *, part: slice = ALL) -> tuple[Tensor, Tensor]:
@@ -51,7 +52,8 @@ class CachedViews:
     """Views read from memory-mapped files."""
 
     def __init__(self, location: Location, n_views: int, device: torch.device) -> None:
-        self._location = location  # shaped (n, 1 + n_views), the plain view first
+        self._location = location  # shaped (n, looks + n_views), the looks first
+        self._n_looks = location.shard.shape[1] - n_views
         self._n_views = n_views
         self._device = device
         self._is_usable: BoolArray = np.asarray((location.shard >= 0).all(axis=1))
@@ -74,12 +76,12 @@ class CachedViews:
                 f"view numbers must be 0 to {self._n_views - 1}, got {views.min()} to {views.max()}; ask the cache for "
                 "more views"
             )
-        return self._read(np.asarray(rows), 1 + views)
+        return self._read(np.asarray(rows), self._n_looks + views)
 
-    def plain(self, rows: IntArray) -> Tensor:
-        """Trunk outputs of the plain view, (m,) -> (m, ...) float32."""
+    def looks(self, rows: IntArray) -> list[Tensor]:
+        """Trunk outputs of the plain view, and of the middle where that is seen as well, (m,) -> (m, ...) float32."""
         rows = np.asarray(rows)
-        return self._read(rows, np.zeros_like(rows))
+        return [self._read(rows, np.full_like(rows, look)) for look in range(self._n_looks)]
 
     def two_views(self, rows: IntArray, generator: torch.Generator, *, part: slice = ALL) -> tuple[Tensor, Tensor]:
         """Two different augmented views of each image of a part, (m,) -> (m, ...), (m, ...)."""
@@ -139,9 +141,9 @@ class LiveViews:
         outputs: Tensor = self._backbone.trunk(inputs)
         return outputs
 
-    def plain(self, rows: IntArray) -> Tensor:
-        """Trunk outputs of the plain view, (m,) -> (m, ...) float32."""
-        return self._cached.plain(rows)
+    def looks(self, rows: IntArray) -> list[Tensor]:
+        """Trunk outputs of the plain view, and of the middle where that is seen as well, (m,) -> (m, ...) float32."""
+        return self._cached.looks(rows)
 
     def two_views(self, rows: IntArray, generator: torch.Generator, *, part: slice = ALL) -> tuple[Tensor, Tensor]:
         """Two different views of each image of a part that were not seen before, (m,) -> (m, ...), (m, ...)."""
@@ -149,13 +151,14 @@ class LiveViews:
 
 
 def embed(views: TrunkViews, tail: nn.Module, *, batch_size: int = 256) -> Tensor:
-    """Features of the plain views of all usable images, in order: (len(usable_idx), d), in evaluation mode."""
+    """Features of all usable images, in order, where nothing is drawn: (len(usable_idx), d), in evaluation mode."""
     was_training = tail.training
     tail.eval()
     try:
         with torch.no_grad():
             starts = range(0, len(views.usable_idx), batch_size)
-            features = [tail(views.plain(views.usable_idx[start : start + batch_size])) for start in starts]
+            batches = (views.looks(views.usable_idx[start : start + batch_size]) for start in starts)
+            features = [half_way([tail(look) for look in looks]) for looks in batches]
     finally:
         tail.train(was_training)
     if not features:

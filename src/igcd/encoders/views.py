@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import affine_grid, grid_sample
 
+from igcd.encoders.middle import side_with_middle
 from igcd.encoders.weights import Normalization
 from igcd.errors import IgcdError
 from igcd.types import FloatArray, IntArray, Pixels
@@ -66,25 +67,27 @@ RECIPES = {"uno": UNO, "uno_small": UNO_SMALL, "simclr": SIMCLR}
 class Transform:
     """From a decoded image to the network's input.
 
-    size: side of the input in pixels. crop_fraction: the share of the center square's side that the plain view
-    shows; 1 shows all of it, 0.875 is the habit of ImageNet (256 -> 224).
+    size: side of the input in pixels. sees_middle: whether an image is looked at twice where nothing is drawn, as a
+    whole and its middle enlarged.
     """
 
     size: int
     recipe: ViewRecipe = UNO
-    crop_fraction: float = 1.0
+    sees_middle: bool = False
 
     def __post_init__(self) -> None:
-        if self.size < 1 or not 0 < self.crop_fraction <= 1:
-            raise IgcdError(
-                f"size must be at least 1 and crop_fraction above 0 and at most 1, got {self.size} and "
-                f"{self.crop_fraction}; 224 and 1.0 are usual"
-            )
+        if self.size < 1:
+            raise IgcdError(f"size must be at least 1, got {self.size}; 224 is usual")
 
     @property
     def canvas(self) -> int:
         """Side of the square that is decoded, of which every view is a part."""
-        return round(self.size / self.crop_fraction)
+        return side_with_middle(self.size) if self.sees_middle else self.size
+
+    @property
+    def looks(self) -> tuple[str, ...]:
+        """The names of the views of which nothing is drawn."""
+        return ("plain", "middle") if self.sees_middle else ("plain",)
 
 
 def image_words(keys: Sequence[str]) -> Words:
