@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 from discoverer.easy_rows import a_start, blob
 
-from igcd.discoverer import CategoryDiscoverer, estimator
+from igcd.discoverer import CategoryDiscoverer, category_means, estimator
 from igcd.memory.category_ledger import DiscovererError
 
 
@@ -50,7 +50,7 @@ def test_a_call_that_fails_changes_nothing(model, monkeypatch):
     for failing in ("rehearsed_confidence", "discover", "Discovery"):
         before = a_picture(model)
         with monkeypatch.context() as patch:
-            patch.setattr(estimator, failing, out_of_memory)
+            patch.setattr(category_means if failing == "rehearsed_confidence" else estimator, failing, out_of_memory)
             patch.setattr(model, "_n_calibrated", 1)
             calibrated = model._n_calibrated
             for learn in (model.partial_fit, model.fit):

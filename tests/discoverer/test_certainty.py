@@ -9,7 +9,7 @@ from discoverer.easy_rows import a_start, blobs
 from sklearn.datasets import load_digits
 
 from igcd.discoverer import CategoryDiscoverer
-from igcd.discoverer import estimator as module
+from igcd.discoverer import category_means as module
 from igcd.discoverer.certainty import Certainty, NoneOfThese
 from igcd.functional import left_out
 from igcd.functional.confidence import Confidence

@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from igcd.discoverer.certainty import ROWS_AT_A_TIME, Certainty, fit_none
+from igcd.discoverer.certainty import ROWS_AT_A_TIME, Certainty, certainty_of_later, fit_none
+from igcd.functional.calibration import rehearsed_confidence
 from igcd.functional.discovery import Discovered
 from igcd.functional.refining import closeness, nearest_mean
 from igcd.functional.whitening import Whitening
@@ -29,21 +30,36 @@ class CategoryMeans:
     counts: Tensor = field(default_factory=lambda: torch.empty(0, dtype=torch.int64))  # (c,)
     later: Certainty | None = None  # None: as of rows that were learned from
 
-    @classmethod
-    def of_known(
-        cls, found: Discovered, rows: Tensor, categories: Tensor, is_labeled: Tensor, *, certainty: Certainty
-    ) -> Self:
+    def calibrate(
+        self,
+        found: Discovered,
+        unlabeled: Tensor,
+        known: Tensor,
+        categories: Tensor,
+        *,
+        is_guess: Tensor,
+        seed: int = 0,
+    ) -> None:
+        """How sure distances are, for rows that are learned from now and for later ones. (n, d), (m, d), (m,), (m,)."""
+        confidence = rehearsed_confidence(found, unlabeled, known, categories, is_guess=is_guess, seed=seed)
+        self.learned = replace(self.learned, confidence=confidence)
+        self.later = certainty_of_later(
+            found, unlabeled, known, categories, is_guess=is_guess, confidence=confidence, seed=seed
+        )
+
+    def only_known(self, found: Discovered, rows: Tensor, categories: Tensor, is_labeled: Tensor) -> Self:
         """The known categories of a discovery, of which these rows were known, some of them by label. (m, d), (m,).
 
-        `certainty` says how sure distances are; how far rows of none are is asked here.
+        How sure distances are stays; how far rows of none are is asked again.
         """
         places = torch.searchsorted(found.known_ids, categories)
         has_one = found.category >= 0
         counts = torch.bincount(torch.cat([places, found.category[has_one]]), minlength=len(found.means))
         labeled = found.whitening(rows[is_labeled])
         none = fit_none(labeled, places[is_labeled], found.means, counts) if len(labeled) else None
-        n_known, learned = found.n_known, replace(certainty, none=none)
-        return cls(found.whitening, learned, found.known_ids, found.means[:n_known], counts[:n_known])
+        n_known, learned = found.n_known, replace(self.learned, none=none)
+        ids, means = found.known_ids, found.means[:n_known]
+        return replace(self, whitening=found.whitening, learned=learned, ids=ids, means=means, counts=counts[:n_known])
 
     def put(self, category_id: int, mean: Tensor, count: int) -> None:
         """Sets the mean of a category, a new one or one there is. (d,)."""

@@ -26,7 +26,7 @@ from torch.nn.functional import normalize
 from igcd.discoverer.all_or_nothing import all_or_nothing
 from igcd.discoverer.arguments import check_labels, check_parameters, ledger_for
 from igcd.discoverer.category_means import CategoryMeans
-from igcd.discoverer.certainty import Certainty, certainty_of_later
+from igcd.discoverer.certainty import Certainty
 from igcd.discoverer.decisions import Decisions
 from igcd.discoverer.kept_rows import KeptRows
 from igcd.discoverer.naming import named_by
@@ -34,7 +34,7 @@ from igcd.discoverer.plots import Plots
 from igcd.discoverer.reports import Discovery, novel_members
 from igcd.discoverer.rows import Batch, answer_in_parts, are_among, digests, distinct_rows, rising, short_keys
 from igcd.discoverer.storing import FITTED, from_state, to_state
-from igcd.functional.calibration import DEFAULT_CONFIDENCE, rehearsed_confidence
+from igcd.functional.calibration import DEFAULT_CONFIDENCE
 from igcd.functional.discovery import Discovered, discover
 from igcd.functional.projection import project_distinct
 from igcd.functional.whitening import Whitening
@@ -234,28 +234,18 @@ class CategoryDiscoverer(
         self.n_groups_ = found.cut.n_groups
         self.neighbor_recall_ = found.recall
         if recalibrates or len(asked) >= len(known):
-            self._calibrate(found, batch.h[asked], known, categories, is_guess)
+            unlabeled = batch.h[asked]
+            self._means.calibrate(found, unlabeled, known, categories, is_guess=is_guess, seed=self.random_state)
         if recalibrates:
-            self._n_calibrated, former = n_labeled, self._means
-            self._means = CategoryMeans.of_known(found, known, categories, ~is_guess, certainty=former.learned)
-            self._means.later = former.later
+            self._n_calibrated = n_labeled
+            self._means = self._means.only_known(found, known, categories, ~is_guess)
         else:
             for category_id in sorted({*batch.ids.tolist()} - {UNLABELED}):
-                new = (batch.ids == category_id) & ~torch.from_numpy(
-                    np.isin(batch.keys, self._kept.keys_of(category_id))
-                )
+                is_kept = np.isin(batch.keys, self._kept.keys_of(category_id))
+                new = (batch.ids == category_id) & ~torch.from_numpy(is_kept)
                 if new.any():
                     self._means.add(category_id, self._whitened(batch.h[new]).to(known.dtype))
         return found
-
-    def _calibrate(
-        self, found: Discovered, unlabeled: Tensor, known: Tensor, categories: Tensor, is_guess: Tensor
-    ) -> None:
-        """How sure distances are, for rows that are learned from now and for later ones. (n, d), (m, d), (m,), (m,)."""
-        asked, seed = (found, unlabeled, known, categories), self.random_state
-        confidence = rehearsed_confidence(*asked, is_guess=is_guess, seed=seed)
-        self._means.learned = replace(self._means.learned, confidence=confidence)
-        self._means.later = certainty_of_later(*asked, is_guess=is_guess, confidence=confidence, seed=seed)
 
     def _take_in(self, batch: Batch, rows: Tensor, found: Discovered) -> None:
         """Opens the categories that were found among some rows, and keeps some of each. (n,) positions."""
@@ -263,21 +253,13 @@ class CategoryDiscoverer(
         for mean, own in novel_members(found, self._whitened(batch.h[rows])):
             members = own[: self._kept.entries.n_per_category]
             kept.append(members)
-            nearest_id, similarity = self._means.most_alike(mean)
+            nearest = self._means.most_alike(mean)
             category_id = self.ledger_.open()
             self._means.put(category_id, mean, len(own))
-            first_rows = batch.first_rows[rows[members].numpy()].tolist()
+            first_rows = tuple(batch.first_rows[rows[members].numpy()].tolist())
+            label = self.ledger_.current(category_id).label
             self._discoveries.append(
-                Discovery(
-                    id=category_id,
-                    label=self.ledger_.current(category_id).label,
-                    batch=self._n_batches,
-                    peak=first_rows[0],
-                    members=tuple(first_rows),
-                    n_rows=len(own),
-                    nearest_id=nearest_id,
-                    similarity=similarity,
-                )
+                Discovery(category_id, label, self._n_batches, first_rows[0], first_rows, len(own), *nearest)
             )
             ids.append(torch.full((len(members),), category_id))
         members = torch.cat(kept)
@@ -288,7 +270,7 @@ class CategoryDiscoverer(
 
     def predict(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """The most probable category of each row, always one of `categories_`; see `assign`. (n, d) -> (n,)."""
-        ids = self._answer(X, self._predict_ids)
+        ids = self._answer(X, lambda rows, _part: self._predict_ids(rows))
         return self.ledger_.labels(ids)
 
     def predict_proba(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
@@ -297,7 +279,7 @@ class CategoryDiscoverer(
         Calibrated by rehearsals with hidden labels where there are enough of them. Rows that were not learned from lie
         farther from all means; how much farther is asked of rows that are left out.
         """
-        return self._answer_surely(X, lambda rows, own: self._means.probs(rows, self._live_ids(), own))
+        return self._answer(X, lambda rows, part: self._means.probs(rows, self._live_ids(), self._was_learned(part)))
 
     def predict_none(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """The probability that a row is of none of the categories, assuming that half of the rows are. (n, d) -> (n,).
@@ -305,41 +287,37 @@ class CategoryDiscoverer(
         Calibrated on labeled rows, each asked as if its own category were unknown: for rows that were learned from as
         they lie, for others on rows that are left out.
         """
-        return self._answer_surely(X, lambda rows, own: self._means.none_probs(rows, own))
+        return self._answer(X, lambda rows, part: self._means.none_probs(rows, self._was_learned(part)))
 
     def transform(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Cosine similarity to the mean of each category, columns as in `categories_`. (n, d) -> (n, c)."""
-        return self._answer(X, lambda rows: rows @ normalize(torch.from_numpy(self.means_), dim=1).T)
+        return self._answer(X, lambda rows, _part: rows @ normalize(torch.from_numpy(self.means_), dim=1).T)
 
     def assign(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
         """Like `predict`, but with the unlabeled mark (−1 or "") for unsure rows. (n, d) -> (n,)."""
-        ids = self._answer_surely(X, self._assign)
+        ids = self._assigned(X)
         return self.ledger_.labels(ids)
 
     def is_unsure(self, X: npt.ArrayLike) -> BoolArray:
         """Which rows have no probable category, or are nearest to a rejected one. (n, d) -> (n,)."""
-        return np.asarray(self._answer_surely(X, self._assign) == UNLABELED)
+        return np.asarray(self._assigned(X) == UNLABELED)
 
     def row_keys(self, X: npt.ArrayLike) -> list[str]:
         """A digest of the content of each row. (n, d) -> n."""
         return [str(key) for key in digests(self._read_features(X))]
 
-    def _answer(self, X: npt.ArrayLike, answer: Callable[[Tensor], Tensor]) -> npt.NDArray[Any]:
-        """What is answered about whitened rows, part by part. (n, d) -> (n, …)."""
+    def _answer(self, X: npt.ArrayLike, answer: Callable[[Tensor, npt.NDArray[Any]], Tensor]) -> npt.NDArray[Any]:
+        """What is answered about rows as they are compared and as they came, part by part. (n, d) -> (n, …)."""
         check_is_fitted(self)
         project, whiten = self._projection.of_array, self._whitened
-        return answer_in_parts(X, read=self._read_features, answer=lambda part: answer(whiten(project(part))))
+        return answer_in_parts(X, read=self._read_features, answer=lambda part: answer(whiten(project(part)), part))
 
-    def _answer_surely(self, X: npt.ArrayLike, answer: Callable[[Tensor, Tensor], Tensor]) -> npt.NDArray[Any]:
-        """The same for answers that also ask which rows were learned from. (n, d) -> (n, …)."""
-        check_is_fitted(self)
-        project, whiten = self._projection.of_array, self._whitened
+    def _was_learned(self, part: npt.NDArray[Any]) -> Tensor:
+        """Which rows were learned from, by their content. (n, d) -> (n,)."""
+        return torch.from_numpy(are_among(short_keys(digests(part)), self._learned_keys))
 
-        def answer_part(part: npt.NDArray[Any]) -> Tensor:
-            was_learned = are_among(short_keys(digests(part)), self._learned_keys)
-            return answer(whiten(project(part)), torch.from_numpy(was_learned))
-
-        return answer_in_parts(X, read=self._read_features, answer=answer_part)
+    def _assigned(self, X: npt.ArrayLike) -> npt.NDArray[Any]:
+        return self._answer(X, lambda rows, part: self._assign(rows, self._was_learned(part)))
 
     def _predict_ids(self, rows: Tensor) -> Tensor:
         return self._means.predict(rows, self._live_ids())
