@@ -167,7 +167,7 @@ def test_later_rows_lie_as_far_from_their_mean_as_the_few_that_made_the_space():
 
 
 def slow_noise_share(covariance, target, n_free):
-    """The same as `_Spread.noise_share`, entry by entry."""
+    """The same as `noise_share`, entry by entry."""
     width = len(covariance)
     noise = sum(
         float(covariance[i, i] * covariance[j, j] + covariance[i, j] ** 2) for i in range(width) for j in range(width)

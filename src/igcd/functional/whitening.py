@@ -17,6 +17,7 @@ from igcd.functional.growing_scatter import no_statistics
 from igcd.functional.mapped_tables import half_table
 from igcd.functional.neighbor_lists import is_another
 from igcd.functional.neighbors import nearest_neighbors
+from igcd.functional.spread import Spread, noise_share
 
 N_NEAREST = 3
 """Neighbors of each sampled row whose differences are taken."""
@@ -46,52 +47,6 @@ class Whitening:
         return whitened
 
 
-@dataclass(frozen=True)
-class _Spread:
-    """A covariance: that of a subspace, and one variance in every direction outside of it."""
-
-    inside: Tensor  # (r, r)
-    outside: float = 0.0
-    n_outside: int = 0
-
-    def trace(self) -> float:
-        """The total variance."""
-        return float(self.inside.trace()) + self.n_outside * self.outside
-
-    def rounder(self, share: float) -> "_Spread":
-        """Pulled toward a round one with the same total variance, by a share from 0 to 1."""
-        variance = share * self.trace() / (len(self.inside) + self.n_outside)
-        inside = (1 - share) * self.inside
-        inside.diagonal().add_(variance)
-        return _Spread(inside, (1 - share) * self.outside + variance, self.n_outside)
-
-    def times(self, factor: float) -> "_Spread":
-        """As large as this."""
-        return _Spread(factor * self.inside, factor * self.outside, self.n_outside)
-
-    def toward(self, other: "_Spread", weight: float) -> "_Spread":
-        """The other with this weight, and this with the rest."""
-        both = self.times(1 - weight), other.times(weight)
-        return _Spread(both[0].inside + both[1].inside, both[0].outside + both[1].outside, self.n_outside)
-
-    def noise_share(self, target: "_Spread", n_free: int) -> float:
-        """The weight of a target that brings this covariance, of so many degrees of freedom, closest to the true one.
-
-        It is the share of their squared difference that is noise (Ledoit and Wolf, 2003): of Gaussian rows a covariance
-        S is off by ((tr Σ)² + tr Σ²) / n_free in the mean, with S for the unknown Σ.
-
-        >>> _Spread(torch.diag(torch.tensor([2.0, 2.0]))).noise_share(_Spread(torch.diag(torch.tensor([4.0, 0.0]))), 12)
-        0.25
-        """
-        noise = (self.trace() ** 2 + self._squares()) / max(n_free, 1)
-        apart = _Spread(self.inside - target.inside, self.outside - target.outside, self.n_outside)
-        return min(1.0, noise / max(apart._squares(), 1e-300))
-
-    def _squares(self) -> float:
-        """The sum of all squared entries."""
-        return float(self.inside.square().sum()) + self.n_outside * self.outside**2
-
-
 def fit_whitening(features: Tensor, known: ScatterStatistics, *, generator: torch.Generator) -> Whitening:
     """The whitening for features like these, of which some categories are known. (n, d).
 
@@ -107,20 +62,11 @@ def fit_whitening_of_rows(features: Tensor, owners: Tensor, *, generator: torch.
 
     Fewer rows than dimensions lie in a subspace: there the covariance is a small matrix, and outside of it round.
     """
-    n_categories, labeled = (
-        int(owners.max()) + 1 if len(owners) else 0,
-        features[: len(owners)].to(_dtype_for(features)),
-    )
-    basis = None if len(features) >= features.shape[1] else torch.linalg.qr(features.T.double()).Q  # (d, n)
-    if basis is not None:
-        labeled = (labeled.double() @ basis).to(labeled.dtype)
-    known = (
-        scatter_statistics(labeled, owners, n_categories=n_categories)
-        if n_categories
-        else no_statistics(labeled.shape[1])
-    )
-    if basis is None:
-        return fit_whitening(features, known, generator=generator)
+    labeled = features[: len(owners)].to(_dtype_for(features))
+    if len(features) >= features.shape[1]:
+        return fit_whitening(features, _statistics(labeled, owners), generator=generator)
+    basis = torch.linalg.qr(features.T.double()).Q  # (d, n)
+    known = _statistics((labeled.double() @ basis).to(labeled.dtype), owners)
     spread = _spread_inside(features, known, basis, generator=generator)
     outside = spread.outside**-0.5
     inside = _whitening_of(spread)
@@ -132,31 +78,38 @@ def fit_whitening_of_rows(features: Tensor, owners: Tensor, *, generator: torch.
 
 def _spread_inside(
     features: Tensor, known: ScatterStatistics, basis: Tensor | None, *, generator: torch.Generator
-) -> _Spread:
+) -> Spread:
     """The covariance inside categories, in a basis of the subspace that rows and `known` lie in. (n, d), (d, r)."""
     n_outside = 0 if basis is None else basis.shape[0] - basis.shape[1]
     freedom = int((known.counts - 1).clamp(min=0).sum())
     covariance = neighbor_covariance(features, basis, generator=generator)
     if covariance is None:  # nothing is known about the spread: every direction counts alike
         width = features.shape[1] - n_outside
-        spread = _Spread(torch.eye(width, dtype=torch.float64), 1.0, n_outside)
+        spread = Spread(torch.eye(width, dtype=torch.float64), 1.0, n_outside)
     else:
-        spread = _Spread(covariance, n_outside=n_outside)
+        spread = Spread(covariance, n_outside=n_outside)
     n_pairs = min(len(features), SAMPLE) * N_NEAREST // 2  # two rows that are near each other are one pair
-    spread = spread.rounder(max(SHRINKAGE, spread.noise_share(spread.rounder(1.0), n_pairs)))
-    labeled = _Spread(known.scatter.cpu() / max(freedom, 1), n_outside=n_outside)
-    ratio = labeled.trace() / spread.trace()
+    spread = spread.rounder(max(SHRINKAGE, noise_share(spread, spread.rounder(1.0), n_pairs)))
+    labeled = Spread(known.scatter.cpu() / max(freedom, 1), n_outside=n_outside)
+    ratio = labeled.total() / spread.total()
     if ratio <= MIN_RATIO:
         return spread
     by_neighbors = spread.times(ratio)
-    return labeled.rounder(SHRINKAGE).toward(by_neighbors, labeled.noise_share(by_neighbors, freedom))
+    return labeled.rounder(SHRINKAGE).toward(by_neighbors, noise_share(labeled, by_neighbors, freedom))
 
 
-def _whitening_of(spread: _Spread) -> Tensor:
+def _whitening_of(spread: Spread) -> Tensor:
     matrix = whitening_of(spread.inside)
     if matrix is None:
         raise IgcdError("the spread of the features cannot be measured; check that they are finite and not all equal")
     return matrix
+
+
+def _statistics(labeled: Tensor, owners: Tensor) -> ScatterStatistics:
+    """Of labeled rows with categories numbered from 0, or of none. (m, d), (m,)."""
+    if not len(owners):
+        return no_statistics(labeled.shape[1])
+    return scatter_statistics(labeled, owners, n_categories=int(owners.max()) + 1)
 
 
 def _dtype_for(features: Tensor) -> torch.dtype:
