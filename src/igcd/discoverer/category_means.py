@@ -151,14 +151,22 @@ class CategoryMeans:
 
     def _probs(self, close: Tensor, was_learned: Tensor) -> Tensor:
         """The same from the closeness to c means. (n, c), (n,) -> (n, c)."""
-        probs = (self.later or self.learned).confidence.probs(close)
-        probs[was_learned] = self.learned.confidence.probs(close[was_learned])
+        probs = torch.empty_like(close)
+        for certainty, own in self._by_kind(was_learned):
+            probs[own] = certainty.confidence.probs(close[own])
         return probs
 
     def _none_probs(self, closest: Tensor, was_learned: Tensor) -> Tensor:
         """The same from the closeness to the nearest mean. (n,), (n,) -> (n,)."""
-        probs = (self.later or self.learned).none_probs(closest)
-        return torch.where(was_learned, self.learned.none_probs(closest), probs)
+        probs = torch.empty_like(closest)
+        for certainty, own in self._by_kind(was_learned):
+            probs[own] = certainty.none_probs(closest[own])
+        return probs
+
+    def _by_kind(self, was_learned: Tensor) -> Iterator[tuple[Certainty, Tensor]]:
+        """Each certainty that there is, with the mask of its rows. (n,)."""
+        yield self.learned, was_learned
+        yield self.later or self.learned, ~was_learned
 
 
 def _parts(rows: Tensor, was_learned: Tensor) -> Iterator[tuple[Tensor, Tensor]]:

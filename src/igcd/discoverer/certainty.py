@@ -11,7 +11,7 @@ from torch import Tensor
 from igcd.functional.calibration import fit_confidence
 from igcd.functional.confidence import Confidence
 from igcd.functional.discovery import Discovered
-from igcd.functional.left_out import leave_out
+from igcd.functional.left_out import can_leave_out, leave_out
 from igcd.functional.refining import closeness
 
 ROWS_AT_A_TIME = 4096
@@ -93,6 +93,8 @@ def certainty_of_later(
     A labeled row is right where it comes out as its category. An unlabeled one is right with the probability that
     `confidence`, which holds for rows that were learned from, gives to what comes out. None where nothing can be asked.
     """
+    if not can_leave_out(len(known) + len(unlabeled)):
+        return None
     features = torch.cat([known.to(unlabeled.dtype), unlabeled])
     category = torch.cat([torch.searchsorted(found.known_ids, categories), found.category])
     has_label = torch.cat([~is_guess, is_guess.new_zeros(len(unlabeled))])

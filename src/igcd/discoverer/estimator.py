@@ -313,7 +313,9 @@ class CategoryDiscoverer(
         return answer_in_parts(X, read=self._read_features, answer=lambda part: answer(whiten(project(part)), part))
 
     def _was_learned(self, part: npt.NDArray[Any]) -> Tensor:
-        """Which rows were learned from, by their content. (n, d) -> (n,)."""
+        """Which rows were learned from, by their content; all where that makes no difference. (n, d) -> (n,)."""
+        if self._means.later is None:
+            return torch.ones(len(part), dtype=torch.bool)
         return torch.from_numpy(are_among(short_keys(digests(part)), self._learned_keys))
 
     def _assigned(self, X: npt.ArrayLike) -> npt.NDArray[Any]:

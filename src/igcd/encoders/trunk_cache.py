@@ -221,12 +221,14 @@ class _Work:
         )
         for position, pixels in batches:
             is_read[position] = True
+            canvas = to_tensor(pixels, self._backbone.device)
             for column in range(is_missing.shape[1]):
                 at = np.flatnonzero(is_missing[position, column])
                 if len(at):
                     here = idx[position[at]]
                     row_at.append(np.stack([here, np.full_like(here, column)], axis=1))
-                    rows.append(self._trunk_outputs(pixels[at], here, column))
+                    inputs = self._inputs(pixels[at], canvas[torch.from_numpy(at)], here, column)
+                    rows.append(self._trunk_outputs(inputs))
             report(len(position))
         self.is_broken[idx[~is_read]] = True
         report(int((~is_read).sum()))
@@ -234,19 +236,18 @@ class _Work:
             return np.empty((0, 2), dtype=np.int64), np.empty(0, dtype=np.float16)
         return np.concatenate(row_at), np.concatenate(rows)
 
-    def _trunk_outputs(self, pixels: Pixels, idx: IntArray, column: int) -> Rows:
-        """Of the images at `idx`, the looks first and then the augmented views. (r, canvas, canvas, 3) -> (r, ...)."""
+    def _inputs(self, pixels: Pixels, canvas: Tensor, idx: IntArray, column: int) -> Tensor:
+        """What the network sees of the images at `idx`: a look, or behind the looks an augmented view. (r, 3, s, s)."""
         transform, backbone = self._transform, self._backbone
-        look = dict(enumerate(transform.looks)).get(column)
-        if look == "plain" and transform.sees_middle:
-            pixels = smaller(pixels, transform.size)
-        canvas = to_tensor(pixels, backbone.device)
-        if look is not None:
-            inputs = plain_views(canvas, transform.size, backbone.normalization)
-        else:
-            views = np.full(len(idx), column - len(transform.looks))
-            inputs = augment(canvas, self._words[idx], views, transform, self._seed, backbone)
-        halves = backbone.trunk(inputs).half()
+        view = column - len(transform.looks)
+        if view >= 0:
+            return augment(canvas, self._words[idx], np.full(len(idx), view), transform, self._seed, backbone)
+        if transform.looks[column] == "plain" and transform.sees_middle:
+            canvas = to_tensor(smaller(pixels, transform.size), backbone.device)
+        return plain_views(canvas, transform.size, backbone.normalization)
+
+    def _trunk_outputs(self, inputs: Tensor) -> Rows:
+        halves = self._backbone.trunk(inputs).half()
         if not bool(torch.isfinite(halves).all()):
             raise IgcdError(
                 f"the trunk of {self._backbone.name} gives values that half precision cannot hold (above 65504 or not "

@@ -31,19 +31,23 @@ class LeftOut:
     category: Tensor  # (c,) of each mean, rising
 
     def place_of(self, category: Tensor) -> Tensor:
-        """The mean of each category, −1 where all of its rows are left out or it is none. (m,) -> (m,)."""
+        """The position of the mean of each category, −1 for a category without a mean here. (m,) -> (m,)."""
         place = torch.searchsorted(self.category, category).clamp(max=len(self.category) - 1)
         return place.where(self.category[place] == category, -1)
+
+
+def can_leave_out(n_rows: int) -> bool:
+    """Whether rows are enough to leave some out, and not so many that it makes no difference."""
+    return 2 <= n_rows <= MAX_ROWS
 
 
 def leave_out(features: Tensor, category: Tensor, *, n_known: int, seed: int = 0) -> list[LeftOut]:
     """Rows left out by turns, until enough have been. (n, d), (n,) with −1 for rows of no category.
 
-    The first `n_known` rows are those whose category was known. Where rows are too few, or so many that it makes no
-    difference, there is nothing.
+    The first `n_known` rows are those whose category was known. Of too few or too many rows nothing is left out.
     """
     n = len(features)
-    if n < 2 or n > MAX_ROWS:
+    if not can_leave_out(n):
         return []
     order = torch.randperm(n, generator=torch.Generator().manual_seed(seed))
     parts: list[LeftOut] = []
