@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -123,17 +124,18 @@ def measure(setting: Setting, folder: Path) -> dict[str, object]:
     }
 
 
-def lines_of(out: Path) -> list[dict[str, object]]:
+def lines_of(out: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()] if out.is_file() else []
 
 
-def show(lines: list[dict[str, object]]) -> Iterator[str]:
+def show(lines: list[dict[str, Any]]) -> Iterator[str]:
     """The table, one row per setting, means over seeds."""
-    yield "| recipe | px | images per category | epochs | steps | rate | seeds | frozen | bound | gain |"
-    yield "|---|---|---|---|---|---|---|---|---|---|"
-    columns = ("recipe", "size", "images", "epochs", "steps", "learning_rate")
-    for key in sorted({tuple(line[column] for column in columns) for line in lines}, key=str):
-        same = [line for line in lines if tuple(line[column] for column in columns) == key]
+    yield "| recipe | overrides | px | images per category | epochs | steps | rate | seeds | frozen | bound | gain |"
+    yield "|---|---|---|---|---|---|---|---|---|---|---|"
+    columns = ("recipe", "overrides", "size", "images", "epochs", "steps", "learning_rate")
+    settings = [[" ".join(line[name]) if name == "overrides" else line[name] for name in columns] for line in lines]
+    for key in sorted({tuple(setting) for setting in settings}, key=str):
+        same = [line for line, setting in zip(lines, settings, strict=True) if tuple(setting) == key]
         frozen, bound, gain = (np.mean([line[name] for line in same]) for name in ("frozen", "bound", "gain"))
         cells = [*map(str, key), str(len(same)), *(f"{value:.1f}" for value in (frozen, bound, gain))]
         yield f"| {' | '.join(cells)} |"

@@ -48,6 +48,14 @@ def test_a_search_that_was_stopped_goes_on(monkeypatch, capsys, tmp_path, recipe
     assert run(monkeypatch, capsys, "--show", "--out", out) == table
 
 
+def test_runs_with_other_overrides_are_other_rows(monkeypatch, capsys, tmp_path, recipe):
+    out = tmp_path / "budget.jsonl"
+    for override in ("encoder.middle=false", "encoder.middle=true"):
+        table = run(monkeypatch, capsys, recipe, override, "--sizes", 32, "--epochs", 1, "--out", out)
+    _, _, once, twice, _ = table.split("\n")
+    assert "| encoder.middle=false |" in once and "| encoder.middle=true |" in twice
+
+
 def test_epochs_of_a_setting_that_was_stopped_are_not_run_again(monkeypatch, tmp_path, recipe):
     setting = budget.Setting(recipe, (), size=32, images=20, epochs=3, learning_rate=0.1, seed=0)
     whole = budget.measure(setting, tmp_path / "whole")
