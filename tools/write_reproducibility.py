@@ -143,7 +143,7 @@ def _lead_cells(m_d: Mapping[str, Mapping[int, float]]) -> list[str]:
         ", ".join(f"{lead:.1f}" for lead in by_seed),
         f"**{fmean(by_seed):.1f}** ({low:.1f} to {high:.1f})",
         NO_VALUE if test.t is None else f"{test.t:.1f}",
-        NO_VALUE if test.p is None else f"{test.p:.3f}",
+        NO_VALUE if test.p is None else "< 0.001" if test.p < 0.0005 else f"{test.p:.3f}",
     ]
 
 

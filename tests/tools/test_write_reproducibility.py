@@ -53,6 +53,12 @@ def test_a_row_has_all_its_seeds_wherever_their_records_are():
     assert [sorted(row.results) for row in rows] == [[0, 2], [1]]
 
 
+def test_a_p_that_would_be_rounded_to_zero_says_so():
+    far_ahead = {OURS: {seed: (50.0 + seed, 5.0) for seed in range(8)}}
+    far_ahead["gm"] = {seed: (40.0 + seed + seed % 2 / 10, 9.0) for seed in range(8)}
+    assert leads_text(dict.fromkeys(STREAMS, records(far_ahead))).splitlines()[2].endswith("| < 0.001 |")
+
+
 def test_one_seed_has_no_test():
     few = {method: {0: by_seed[0]} for method, by_seed in SCORES.items() if 0 in by_seed}
     line = leads_text(dict.fromkeys(STREAMS, records(few))).splitlines()[2]
