@@ -1,4 +1,5 @@
 import json
+from pathlib import Path
 
 import pytest
 from fake_results import fake_results
@@ -83,9 +84,11 @@ def test_a_file_of_another_recipe_is_refused(comparison, tmp_path):
 def test_nothing_of_this_machine_is_in_commands_and_configs():
     overrides = ["stream.data=../shared/cub.npz", "encoder.cache=/tmp/x", "encoder.weights=/a/moco.pth", "method.T=0.2"]
     assert portable(overrides) == ["stream.data=cub.npz", "encoder.weights=moco.pth", "method.T=0.2"]
-    assert comparison_command("/a/b/my.yaml", overrides[:1], ["ablate", "--over", "method.K=5,6"]) == (
-        "igcd ablate my.yaml stream.data=cub.npz --over method.K=5,6 --out runs/my"
-    )
+    more = ["ablate", "--over", "method.K=5,6"]
+    for out, name in ((Path("/home/me/K"), "K"), (Path(), "my")):
+        assert comparison_command("/a/b/my.yaml", overrides[:1], more, out) == (
+            f"igcd ablate my.yaml stream.data=cub.npz --over method.K=5,6 --out runs/{name}"
+        )
     assert run_command("demo", ["seed=1"]) == "igcd run demo seed=1"
     config = {
         "stream": {"data": "/a/b.npz", "split": None, "options": {"wnids": "/a/list.txt", "n": 3}},

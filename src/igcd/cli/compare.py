@@ -140,7 +140,7 @@ def _compare(
     from igcd.errors import IgcdError
 
     comparison = plan(recipe, overrides, variants, parse_seeds(seeds), out)
-    command = comparison_command(recipe, overrides, arguments)
+    command = comparison_command(recipe, overrides, arguments, out)
     outcomes: list[Outcome] = []
     with at_work(out) as lock:
         claim(out, comparison)

@@ -85,11 +85,13 @@ def read_ledger(path: Path) -> list[dict[str, Any]]:
     return records
 
 
-def comparison_command(recipe: str, overrides: Sequence[str], more: Sequence[str]) -> str:
-    """The command line that repeats a comparison, without the folders of this machine."""
-    return shlex.join(
-        ["igcd", *more[:1], Path(recipe).name, *portable(overrides), *more[1:], "--out", f"runs/{Path(recipe).stem}"]
-    )
+def comparison_command(recipe: str, overrides: Sequence[str], more: Sequence[str], out: Path) -> str:
+    """The command line that repeats a comparison, without the folders of this machine.
+
+    Of its own folder the name stays: comparisons with other overrides need another one.
+    """
+    name = out.name or Path(recipe).stem
+    return shlex.join(["igcd", *more[:1], Path(recipe).name, *portable(overrides), *more[1:], "--out", f"runs/{name}"])
 
 
 def run_command(recipe: str, overrides: Sequence[str]) -> str:
