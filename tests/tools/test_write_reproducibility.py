@@ -46,7 +46,7 @@ def test_leads_have_the_best_rival_with_all_seeds_and_a_paired_test():
 
 
 def test_a_row_has_all_its_seeds_wherever_their_records_are():
-    first, *others = read_ledger(ROOT / "results" / "cub-cpu-given.jsonl")
+    first, *others = read_ledger(ROOT / "results" / "cub-cpu-given.jsonl")[:3]  # one method, seeds 0, 1 and 2
     apart = [first, others[0] | {"variant": "another"}, *others[1:]]
     rows = rows_of(apart, "records")
     assert [row.name for row in rows] == [first["variant"], "another"]
